@@ -76,9 +76,7 @@ def _trees(node: PlanNode, target: TableScan | None, own: dict[str, str]) -> Ite
 
 
 def view_texts(plan: PlanNode, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the input of `unread_columns`: the texts of a plan, and the output symbols of its
-    queries.
-    """
+    """Return the input of `unread_columns`: the texts of a plan, and its queries' outputs."""
     return (
         *texts,
         *(
@@ -94,9 +92,7 @@ def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> f
     """Return the columns of a view that Spark's texts mention only to name them.
 
     Args:
-        texts: all texts that Spark gets.
         view: the view; its columns are ``c0``, ``c1``, ...
-        columns: the names to return for them.
 
     >>> text = "SELECT `id` FROM (SELECT c0 AS `id`, c1 AS `note` FROM `v`) AS `r` WHERE `id` > 1"
     >>> sorted(unread_columns([text], "v", ["id", "note"]))

@@ -57,7 +57,6 @@ ROUND_ROBIN: Final = "ROUND_ROBIN"
 
 
 def explained_plan(plan: PlanNode, form: ExplainFormat, *, distributed: bool) -> str:
-    """Print a plan: as a tree or, if it is distributed, in fragments."""
     return explained(_Steps(exchanges=distributed).spread(plan).step, form, distributed=distributed)
 
 

@@ -90,9 +90,7 @@ def plan_returning(
     Args:
         numbered: the Project that extracts the case number. The new values and the action become
             columns of it.
-        returning: the columns of RETURNING.
         target: the target's columns; their symbols hold the old values.
-        ids: ids for new nodes.
     """
     made = MergeRow(numbered.outputs)
     changed = tuple(_changed(returning, target, made))
@@ -128,7 +126,6 @@ class ReturnedOnPages:
     Args:
         fields: the channels of the merge row's fields.
         known: the new values and the action, over these and the joined columns.
-        values: the columns of RETURNING, over the joined columns and ``known``.
     """
 
     fields: tuple[str, ...]
@@ -137,9 +134,7 @@ class ReturnedOnPages:
 
 
 def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
-    """Return what tasks compute for RETURNING, from the nodes below the writer; None without
-    RETURNING.
-    """
+    """Return what tasks compute for RETURNING, from the nodes below the writer."""
     for node in below:
         made = (
             [made.value for made in node.assignments if made.symbol.name == RETURNING]

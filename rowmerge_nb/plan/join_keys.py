@@ -49,9 +49,6 @@ class PageKey:
     """An equality of ON that an index decides.
 
     Args:
-        term: the equality.
-        target: its target side.
-        source: its source side.
         nulls_meet: NULL equals NULL: IS NOT DISTINCT FROM.
     """
 
@@ -119,10 +116,7 @@ def key_of(
     compute it.
 
     Args:
-        term: the condition.
-        target: the symbols of the target's columns.
-        source: the symbols of the source's columns.
-        origin: where the values were written.
+        origin: that of the values.
     """
     equality = _equality_of(term)
     if equality is None:

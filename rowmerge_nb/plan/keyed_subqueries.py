@@ -46,11 +46,7 @@ class KeyedSubquery:
 
 
 def keyed(node: e.Subquery) -> KeyedSubquery:
-    """Take a correlated subquery apart.
-
-    Raises:
-        UnprintableError: its rows depend on the row by no equal keys, or pages cannot compute it.
-    """
+    """Take a correlated subquery apart, or raise UnprintableError."""
     query = node.query
     if not isinstance(query, q.Selected) or query.source is None or outer_columns(query.source):
         raise UnprintableError("a correlated subquery that is more than a SELECT")
@@ -113,8 +109,8 @@ def _member_key(node: e.Subquery, query: q.Selected) -> PageKey:
 
 
 def _with_rest(selected: q.Selected, node: e.Subquery, rest: e.Typed) -> tuple[q.Selected, e.Typed]:
-    """Add the columns that a condition reads to the keys; the second one is the condition on the
-    row and these columns.
+    """Add the columns that a condition reads to the keys; and return it over the row and these
+    columns.
     """
     outer = {column.symbol for column in node.outer}
     inner = [column for column in dict.fromkeys(_columns(rest)) if column.symbol not in outer]

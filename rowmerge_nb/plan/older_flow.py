@@ -60,9 +60,7 @@ class QueryJoin(PlanNode):
     """Adds the answer of an uncorrelated subquery to the rows: a list of values, or one row.
 
     Args:
-        source: the rows.
         query: the query, without the value that IN looks for.
-        symbol: the answer's symbol.
     """
 
     meaning: ClassVar[str] = (
@@ -107,7 +105,6 @@ class UpdateRows(_ChangeRows):
     """Hands new values and row ids back to the page source of the rows.
 
     Args:
-        columns: the updated columns, in table order.
         channels: the page's channels of these columns and, last, of the row id.
         required: positions of updated columns that refuse NULL.
     """
@@ -139,10 +136,6 @@ def plan_updatable(analysis: UpdateAnalysis | DeleteAnalysis, row_id: ColumnHand
     Returns:
         Output ← TableFinish ← DeleteRows or UpdateRows ← CheckConstraints? ← Project? ← Filter? ←
         QueryJoin* ← UpdatablePageSourceScan.
-
-    Raises:
-        RowMergeError: rows would have to move between reading and writing, or an expression cannot
-            be computed on pages.
     """
     return _Planner(analysis, row_id).plan()
 

@@ -52,10 +52,7 @@ def form_of(
     """Choose what executes a plan from the scan of the target to the processor.
 
     Args:
-        below: the nodes below the writer.
-        join: the join among them; None of an UPDATE or DELETE.
         rows: the known row counts of target and source; UPDATE and DELETE have no source.
-        settings: the sizes up to which a task takes a whole table.
         answered: returns the largest number of rows of a subquery, if known.
     """
     for tree, is_condition in _computed_on_pages(below):
@@ -131,7 +128,6 @@ def _by_source(
 
 
 def without_mark(node: PlanNode) -> PlanNode:
-    """Return the rows of a source without the mark that tasks do not need."""
     while isinstance(node, Project):
         node = node.source
     return node

@@ -63,9 +63,7 @@ class PagedQuery:
     """A query as DuckDB computes it over the pages of a table.
 
     Args:
-        root: the last node of the query.
         scan: its scan, which reads only the columns that the SQL uses.
-        sql: the query over the table ``pages``.
         lists: long lists of constants, by the names of their tables in the SQL.
         ends_early: the first pages may be enough.
     """
@@ -79,11 +77,7 @@ class PagedQuery:
 
 
 def page_query(source: Source) -> PagedQuery:
-    """Return how pages answer a query.
-
-    Raises:
-        UnprintableError: they cannot; the message names the reason.
-    """
+    """Return how pages answer a query; UnprintableError with the reason if they cannot."""
     table = table_of_pages(source)
     plan = plan_query_tree(source)
     root = pruned(_pushed(plan.root, []), {column.symbol for column in plan.columns})
@@ -120,8 +114,7 @@ def _over(node: PlanNode, scan: TableScan) -> PlanNode:
 
 
 def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
-    """Move conditions below groups, numbers, sorts and projections where that makes no difference;
-    DuckDB's own optimizer is off.
+    """Move conditions below groups, numbers, sorts and projections; DuckDB's own optimizer is off.
 
     The conditions that reach the scan become its constraint.
     """
@@ -140,7 +133,6 @@ def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
 
 
 def _unchanged(node: PlanNode) -> frozenset[str]:
-    """Return the columns of a node that a condition may as well read below it."""
     if isinstance(node, Project):
         return frozenset(symbol.name for symbol in node.outputs) - {
             assignment.symbol.name for assignment in node.assignments

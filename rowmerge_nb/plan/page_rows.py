@@ -1,4 +1,4 @@
-"""Queries that tasks compute on pages: conditions and values of one table."""
+"""Queries that tasks compute on pages."""
 
 from __future__ import annotations
 
@@ -43,10 +43,8 @@ def reads_table(source: Source) -> bool:
 
 
 def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
-    """Return the rows of an INSERT as tasks compute them, from the nodes below the writer.
-
-    Raises:
-        UnprintableError: pages cannot be asked for the query; Spark can.
+    """Return the rows of an INSERT, from the nodes below the writer; UnprintableError if only Spark
+    can.
     """
     source = nodes[-1]
     assert isinstance(source, Source | AnsweredQuery)
@@ -63,11 +61,7 @@ def page_rows(nodes: Sequence[PlanNode]) -> PageRows:
 
 
 def page_source(source: Source) -> PageRows:
-    """Return the rows of a query as tasks compute them.
-
-    Raises:
-        UnprintableError: pages cannot be asked for the query; Spark can.
-    """
+    """Return the rows of a query; UnprintableError if only Spark can."""
     table = table_of_pages(source)
     rows = _rows_of(source.tree)
     values = tuple(_value(rows, symbol) for symbol in source.outputs)

@@ -18,11 +18,7 @@ if TYPE_CHECKING:
 
 
 def table_of_pages(source: Source) -> TableBinding:
-    """Return the one table that a query reads.
-
-    Raises:
-        UnprintableError: it reads several tables or none, or rows that only Spark has.
-    """
+    """Return the one table that a query reads; otherwise raise UnprintableError."""
     views = list(source.reads.views)
     tables = [table for table in source.tables if table.view in views]
     if len(tables) != 1 or len(views) != 1:
@@ -45,17 +41,8 @@ def page_scan(
     columns: Iterable[tuple[Column, str]],
     constraint: Constraint | None = None,
 ) -> TableScan:
-    """Return the scan of the table that a query reads.
-
-    Args:
-        source: the query.
-        table: its table.
-        columns: the columns to read, with their names in the table; without any, the first column
-            is read to count rows.
-        constraint: bounds of the rows that are needed.
-
-    Raises:
-        UnprintableError: a column's values have no SQL type.
+    """Return the scan of a query's table, or raise UnprintableError for a column without SQL
+    type.
     """
     handles = {column.name: column for column in table.readable}
     pairs = list(columns)

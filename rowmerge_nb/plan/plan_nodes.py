@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Symbol:
-    """A column of a plan; its name is unique in the plan."""
+    """A column of a plan, with a unique name."""
 
     name: str
     type: Type
@@ -72,10 +72,8 @@ class TableScan(PlanNode):
     Args:
         columns: the connector's column of each output; the row id of a merge target is the last
             one.
-        row_id: the symbol of the row id, if it is read.
-        alias: the table's alias in the statement.
         constraint: bounds of single columns; the connector may skip rows outside of them.
-        carried: names of data columns that no expression reads.
+        carried: data columns that no expression reads.
     """
 
     meaning: ClassVar[str] = (
@@ -117,7 +115,6 @@ class PageRows:
 
     Args:
         scan: reads the columns that the query needs.
-        where: the condition; None for all rows.
         values: the query's columns over those of the table.
         refusals: per column, code and message of the error that refuses NULL, or None.
     """
@@ -134,7 +131,6 @@ class Source(PlanNode):
 
     Args:
         tree: the query; it can have more columns than the outputs.
-        partitions: the largest number of Spark's partitions of it; None for any.
         pages: the rows as tasks compute them; None if they do not.
         by_spark: Spark executes it, rather than DuckDB.
         refusal: why DuckDB left it to Spark; ``""`` if DuckDB was not asked.
@@ -179,7 +175,6 @@ class AnsweredQuery(TableScan):
     Tasks read the answer like a frame.
 
     Args:
-        paged: the query as DuckDB computes it.
         pages: the rows as the tasks of an INSERT compute them; None if Spark's operators store
             them.
     """
@@ -211,7 +206,7 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column, with the text for readers."""
+    """A computed column."""
 
     symbol: Symbol
     value: Typed
@@ -223,14 +218,11 @@ class CaseBranch:
     """One branch of the searched CASE.
 
     Args:
-        number: case number; -1 for ELSE.
         operation: ``Operation.NONE`` for ELSE and DO NOTHING.
         matched: whether the clause is WHEN MATCHED; None for ELSE.
-        condition: the condition as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
-        predicate: the condition as an expression; None for ELSE.
+        condition: as text: ``present AND s.address = 'Berkeley'``, ``ELSE``.
         values: the merge row's value of each table column as text (``NULL`` for null).
         by_source: the clause is WHEN NOT MATCHED BY SOURCE.
-        assigned: the columns of SET or INSERT, in the clause's order.
         test: the AND condition of the clause alone; None without one.
     """
 
@@ -321,7 +313,6 @@ class CheckConstraints(PlanNode):
     """The failing Filter of CHECK constraints.
 
     Args:
-        checks: the constraints over the columns of the new row.
         row: these columns, computed from the node below.
         stored: whether a row is stored at all; None if every row is.
     """
@@ -359,10 +350,6 @@ class DeleteProject(PlanNode):
 
     Its outputs are those of a `MergeProcessor`: redistribution columns as read, other columns NULL,
     operation 2, the row id, ``insert_from_update`` 0.
-
-    Args:
-        layout: the channels of the page.
-        kept: the symbols of the insert layout's columns.
     """
 
     meaning: ClassVar[str] = (
@@ -394,7 +381,6 @@ class SemiJoin(PlanNode):
     """Keeps the target rows whose join keys occur in the source; a rule adds it.
 
     Args:
-        filtering_source: the source side, read for its keys.
         keys: pairs of expressions (target, source).
         key_columns: pairs of key columns whose values compare by themselves. By them rows are
             skipped where they are read; without any, Spark joins.
@@ -425,13 +411,11 @@ class Join(PlanNode):
 
     Args:
         text: the ON condition as written; within a query as Trino prints it, ``""`` without one.
-        equalities: pairs of expressions (left, right) that are equal if ON is true.
+        equalities: pairs (left, right) that are equal if ON is true.
         key_columns: the pairs among them that are columns whose values compare by themselves.
         distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by
             its keys, so all matches of a target row meet in one task), ``SINGLE`` (the source is
             one partition), ``REPLICATED`` (every task gets the source), ``""`` in a query.
-        replicate_target: every task gets the target, which is small.
-        type: the rows without a partner that are kept.
     """
 
     meaning: ClassVar[str] = (
@@ -529,8 +513,6 @@ class Exchange(PlanNode):
         insert_layout: the layout of inserted rows; None spreads them evenly.
         update_layout: the layout of deleted and updated rows, by row id; None falls back to the
             insert layout (documents) or spreads them evenly (current era).
-        era: decides that fall-back.
-        inserts: the function of inserted rows, for readers: ``hash(address)``.
         others: that of deleted and updated rows; ``""`` if it is the insert layout's.
     """
 
@@ -553,7 +535,7 @@ class PhysicalForm:
     """What executes a query, or the nodes below a writer.
 
     Args:
-        by_spark: why Spark's operators do; ``""`` if tasks do on pages.
+        by_spark: why Spark's operators do; ``""`` for tasks.
         many_tasks: many tasks do, each with its splits of the target and all of a MERGE's source;
             else one does.
         paged: the one task of a MERGE goes through the target page by page; else it holds the whole
@@ -578,8 +560,7 @@ class MergeWriter(PlanNode):
 
     Args:
         fused: processor and writer run in one pass, without an exchange between them.
-        form: what executes the nodes below; None if the rule that decides is off, and Spark does.
-        tables: the tables of the statement, those of subqueries included.
+        form: what executes the nodes below; None if undecided: Spark.
     """
 
     meaning: ClassVar[str] = (
@@ -598,9 +579,7 @@ class TableWriter(PlanNode):
     """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS.
 
     Args:
-        layout: the connector's layout of inserted rows.
-        form: what executes the nodes below; None if the rule that decides is off or the query reads
-            no table, and Spark does.
+        form: what executes the nodes below; None if undecided: Spark.
     """
 
     meaning: ClassVar[str] = (
@@ -616,11 +595,7 @@ class TableWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableDelete(PlanNode):
-    """Lets the connector delete the rows of a condition; no task reads or writes any.
-
-    Args:
-        text: the condition, or ``""``.
-    """
+    """Lets the connector delete the rows of a condition; no task reads or writes any."""
 
     meaning: ClassVar[str] = (
         "The connector deletes the rows itself: it has taken the whole condition, so no row is read"
@@ -632,12 +607,7 @@ class TableDelete(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFinish(PlanNode):
-    """Sums the row counts and hands all fragments to the connector in one call.
-
-    Args:
-        call: the connector's method.
-        added: the columns that the change adds to the table.
-    """
+    """Sums the row counts and hands all fragments to the connector in one call."""
 
     meaning: ClassVar[str] = (
         "Adds up the row counts and gives all fragments to {call}, which makes one change of them. "
@@ -658,9 +628,7 @@ class Output(PlanNode):
     """The statement's result: the number of changed rows, or the rows of a query.
 
     Args:
-        names: the column names of a query's result; other statements use the symbols.
-        form: what executes a query; None for other statements, and if the rule that decides is off,
-            and Spark does.
+        form: what executes a query; None for other statements, or if undecided.
         pages: the query as DuckDB computes it; None if Spark executes it.
     """
 

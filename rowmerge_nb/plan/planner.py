@@ -93,14 +93,7 @@ UNIQUE_ID = "unique_id"
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """The connector's facts about a merge target.
-
-    Args:
-        row_id: the row id's column.
-        paradigm: the form of a changed row.
-        insert_layout: the layout of inserted rows.
-        update_layout: the layout of deleted and updated rows.
-    """
+    """The connector's facts about a merge target."""
 
     row_id: ColumnHandle
     paradigm: RowChangeParadigm
@@ -137,15 +130,7 @@ def plan_insert(
     """Plan an INSERT or the writing half of CREATE TABLE AS.
 
     Args:
-        table: the written table.
-        query: the query, whose columns are the table's.
-        text: the query as written.
-        tables: the tables that it reads.
-        layout: the connector's layout of inserted rows.
-        returning: the columns of RETURNING.
-        checks: the table's CHECK constraints.
         partitions: the largest number of Spark's partitions of the query; None for any.
-        call: the connector's finish call.
     """
     ids = _ids()
     columns = tuple(Symbol(column.name, column.type) for column in table.columns)
@@ -192,10 +177,7 @@ def plan_merge(
     """Plan a MERGE as the documents describe it.
 
     Args:
-        analysis: the statement, resolved.
-        facts: the connector's facts about the target.
         era: decides the page layout, and the content of DELETE rows and of rows without a clause.
-        rule: the repeated matches that fail.
 
     Returns:
         Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ←
@@ -241,9 +223,7 @@ class RowChangePlanner:
         return tuple(i for i, name in enumerate(names) if name in named)
 
     def scan(self, condition: TypedExpression | None) -> TableScan:
-        """Scan the target with its row id; the connector may skip rows for which a condition is not
-        true.
-        """
+        """Scan the target with its row id."""
         fields, target = (*self.fields, *self.analysis.hidden), self.analysis.target
         names = {
             field.symbol: column.name for field, column in zip(fields, target.readable, strict=True)
@@ -280,7 +260,6 @@ class RowChangePlanner:
         )
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, Typed]:
-        """Return a merge row's value of a column, as text and as an expression."""
         column, value, old = self.columns[index], clause.values[index], self.old(index)
         if clause.operation is Operation.NONE:
             return old if index in self.redistribution else _NULL

@@ -61,7 +61,6 @@ class ValuesNode(QueryPlanNode):
 
     Args:
         first: returns up to this many of the first rows.
-        columns: the columns of these rows.
     """
 
     meaning: ClassVar[str] = "Rows that are written in the statement."
@@ -88,8 +87,6 @@ class ValuesNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFunctionProcessorNode(QueryPlanNode):
-    """The rows of a table function."""
-
     meaning: ClassVar[str] = "Produces the rows of a table function."
     function: str
 
@@ -100,7 +97,7 @@ class TableFunctionProcessorNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class RecursionStepNode(QueryPlanNode):
-    """The rows of one step of a recursion, which the next step reads."""
+    """The rows of one step of a recursion."""
 
     meaning: ClassVar[str] = "The rows of the step before, computed again."
     level: int
@@ -116,7 +113,6 @@ class UnnestNode(QueryPlanNode):
     """Elements of arrays and entries of maps as rows, beside the columns of their rows.
 
     Args:
-        columns: the columns of elements, the ordinality last.
         type: INNER, LEFT, RIGHT or FULL; ``""`` for UNNEST alone.
     """
 
@@ -159,7 +155,6 @@ class GroupIdNode(QueryPlanNode):
 
     Args:
         keys: each key with its column below.
-        arguments: the columns that aggregates read.
     """
 
     meaning: ClassVar[str] = "Repeats every row for each grouping set."
@@ -183,7 +178,7 @@ class GroupIdNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateNode(QueryPlanNode):
-    """Groups by columns, with aggregates over them."""
+    """Groups, with aggregates."""
 
     meaning: ClassVar[str] = "Makes one row of each group."
     source: PlanNode
@@ -240,9 +235,6 @@ class ApplyNode(QueryPlanNode):
     """Whether a query has rows (EXISTS), or has a value among its rows (IN).
 
     Args:
-        correlation: the columns of these rows that it reads.
-        column: the answer.
-        value: the value of IN; None for EXISTS.
         key: the column of the query that is compared with it.
     """
 
@@ -297,7 +289,7 @@ class ApplyNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelatedJoinNode(QueryPlanNode):
-    """A query that runs for each row, with columns of that row."""
+    """A query that runs for each row."""
 
     meaning: ClassVar[str] = "Runs a query for each row, with columns of that row."
     source: PlanNode

@@ -42,10 +42,7 @@ _WINDOW: Final = "window"
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """The unpruned nodes of a query.
-
-    ``columns`` are the query's columns under the symbols that they have in ``root``.
-    """
+    """The unpruned nodes of a query."""
 
     root: PlanNode
     columns: tuple[e.Column, ...]
@@ -555,9 +552,6 @@ class _QueryPlanner:
     def _subqueries(
         self, node: PlanNode, values: Sequence[e.Typed]
     ) -> tuple[PlanNode, list[e.Typed]]:
-        """Return the node with the answers of the queries in expressions, and the expressions over
-        these.
-        """
         pairs: list[tuple[e.Typed, e.Typed]] = []
         for query in dict.fromkeys(query for value in values for query in _queries_of(value)):
             node, answer = self._subquery(node, query)
@@ -662,7 +656,6 @@ def _only_value(value: e.Typed) -> e.Typed:
 def _equality(
     term: e.Typed, left: frozenset[str], right: frozenset[str]
 ) -> tuple[e.Typed, e.Typed] | None:
-    """Return the two sides of an equality between both inputs of a join, the left one first."""
     if not isinstance(term, e.Apply) or term.name != "=":
         return None
     for one, other in (term.arguments, term.arguments[::-1]):
@@ -725,9 +718,7 @@ def with_sources(node: Node, sources: Iterable[PlanNode]) -> Node:
 
 
 def pruned(node: PlanNode, read: set[str]) -> PlanNode:
-    """Drop unread columns from the root down; ``read`` has the symbols that nodes above read, and
-    grows.
-    """
+    """Drop unread columns from the root down; ``read`` grows."""
     if isinstance(node, n.WindowNode):
         calls = tuple(pair for pair in node.calls if pair[0].symbol in read)
         if not calls:

@@ -46,7 +46,7 @@ class PageInterval:
 
 @dataclass(frozen=True)
 class PageRange:
-    """One or two comparisons of ON, as intervals of both sides that must overlap."""
+    """One or two comparisons of ON, as intervals that must overlap."""
 
     target: PageInterval
     source: PageInterval
@@ -85,7 +85,7 @@ def is_indexed(join: Join) -> bool:
 
 
 def _compared(term: Typed, join: Join) -> tuple[bool, Typed, Typed] | None:
-    """Return whether a comparison is a lower bound of the target's value, and both values."""
+    """Return whether a comparison is a lower bound of the target's value."""
     if not isinstance(term, Apply) or term.name not in {"<", "<=", ">", ">="}:
         return None
     target, source = (frozenset(symbol.name for symbol in side.outputs) for side in join.sources)

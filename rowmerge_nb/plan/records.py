@@ -66,13 +66,7 @@ def describe(
     would: Mapping[str, KnownRows] | None = None,
     counted: Mapping[str, int] | None = None,
 ) -> tuple[NodeRecord, ...]:
-    """Return the records of a plan, the root first, depth first.
-
-    Args:
-        plan: the plan.
-        would: expected rows of nodes, by id, if the plan is not run.
-        counted: rows that came out of nodes of queries, by id.
-    """
+    """Return the records of a plan, the root first, depth first."""
     record = record_of(plan, would or {}, counted or {})
     return (
         record,
@@ -355,7 +349,6 @@ def _(node: AnsweredQuery) -> Descriptor:
 
 
 def _distribution(node: Join) -> str:
-    """Return how the join's sides travel, in Trino's words; ``""`` if Spark decides."""
     if node.replicate_target:
         return "REPLICATED"
     return {"PARTITIONED": "PARTITIONED", "REPLICATED": "REPLICATED"}.get(node.distribution, "")
@@ -513,9 +506,6 @@ def source_executed_by(node: Source | AnsweredQuery) -> str:
 
 @_details.register
 def executed_by(node: Output) -> tuple[str, ...]:
-    """Return the sentence that names the engine of a query, and why it is Spark; nothing if
-    undecided.
-    """
     if node.form is None:
         return ()
     if node.form.by_spark:

@@ -60,7 +60,6 @@ class RuleSettings:
         small_rows: a table of up to this many rows is sent whole to every task, or read in one.
         key_rows: a source of up to this many rows sends its join keys to all tasks, to prune the
             target.
-        off: names of rules that are not applied.
         few_tasks_rows: up to this many rows Spark's operators change in few tasks.
         source_bytes: a source of up to this many bytes is read by every task that reads the target,
             if each can; None for an eighth of the machine's memory, shared by concurrent tasks.
@@ -70,10 +69,6 @@ class RuleSettings:
         one_task_bytes: one task does a MERGE whose tables together have up to this many bytes.
         remote_executors: Spark's executors may run on other machines, so DuckDB does not answer
             queries here. Detected for sessions that the engine has started.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for an invalid size.
-
 
     >>> RuleSettings(source_bytes="1 GB")
     Traceback (most recent call last):
@@ -122,9 +117,7 @@ _MOST_BOUND: Final = 10**12
 
 
 def estimated_rows(node: PlanNode) -> int | None:
-    """Return an upper bound of a node's rows, if known; of a query the smaller of `most_rows` and
-    the bound of its tree.
-    """
+    """Return an upper bound of a node's rows, if known."""
     if isinstance(node, TableScan):
         return node.table.estimated_rows
     if isinstance(node, Source):
@@ -147,9 +140,6 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
 
 
 def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
-    """Return the smaller of a bound and that of a query's tree, in which unions add rather than
-    multiply.
-    """
     of_tree = None if tree is None else row_bound(tree)
     known = [rows for rows in (bound, of_tree) if rows is not None and rows <= _MOST_BOUND]
     return min(known, default=None)
@@ -176,9 +166,7 @@ def _measured_rows(node: PlanNode) -> int | None:
 
 
 def joined_rows(join: Join) -> int | None:
-    """Return an estimate of a join's rows, assuming few matches per row: those of the sides that it
-    keeps whole.
-    """
+    """Return an estimate of a join's rows, assuming few matches per row."""
     sides = [
         _measured_rows(side)
         for side in ([join.left, join.right] if join.type is JoinType.FULL else [join.right])
@@ -438,8 +426,6 @@ def _is_dispensable(exchange: Exchange) -> bool:
 
 
 def fuse_processor_and_writer(plan: Output, _: RuleSettings) -> Output:
-    """Run processor and writer in one pass if no exchange lies between them."""
-
     def fuse(node: PlanNode) -> PlanNode:
         return (
             replace(node, fused=not isinstance(node.source, Exchange))

@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 
 def answered_query(source: Source) -> AnsweredQuery:
-    """Return the scan of an answer that is yet to be computed.
-
-    Raises:
-        UnprintableError: DuckDB cannot be asked for the query.
-    """
+    """Return the scan of an answer that is yet to be computed, or raise UnprintableError."""
     tree = source.tree
     # What refuses NULL is a matter of the tasks that write.
     if isinstance(tree, Coerced):

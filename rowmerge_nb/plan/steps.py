@@ -42,13 +42,7 @@ class Exchanged:
 
 @dataclass(frozen=True)
 class Step:
-    """A node as EXPLAIN prints it.
-
-    Args:
-        name: Trino's name.
-        descriptor: the arguments in brackets behind the name.
-        exchange: set for a remote exchange.
-    """
+    """A node as EXPLAIN prints it; ``exchange`` is set for a remote exchange."""
 
     name: str
     descriptor: tuple[tuple[str, str], ...]
@@ -66,12 +60,7 @@ class Step:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A part of a distributed plan.
-
-    Args:
-        partitioning: how its rows are spread over tasks.
-        output: how its rows travel on.
-    """
+    """A part of a distributed plan."""
 
     number: int
     partitioning: str
@@ -81,7 +70,7 @@ class Fragment:
 
 @dataclass(frozen=True)
 class Spread:
-    """Steps, and how their rows are spread over tasks: the scheme and its keys."""
+    """Steps, and how their rows are spread over tasks."""
 
     step: Step
     scheme: str

@@ -1,4 +1,4 @@
-"""Conversions between Spark's Arrow batches and pages."""
+"""Spark's Arrow batches and pages."""
 
 from __future__ import annotations
 
@@ -15,10 +15,7 @@ if TYPE_CHECKING:
 
 
 def conform(array: pa.Array, target: pa.DataType) -> pa.Array:
-    """Convert an array to a type, at any depth; struct fields by position, not by name.
-
-    Raises:
-        pyarrow.ArrowInvalid: a value does not fit.
+    """Convert an array to a type, at any depth; struct fields by position. Raises ArrowInvalid.
 
     >>> conform(pa.array([{"f0": 1}, None]), pa.struct([("id", pa.int64())])).to_pylist()
     [{'id': 1}, None]
@@ -77,21 +74,11 @@ def last_channel(batch: pa.RecordBatch) -> pa.Array:
 
 
 def page_in(batch: pa.RecordBatch, schema: pa.Schema) -> Page:
-    """Return the first channels of a batch with the names and types of a page.
-
-    >>> page_in(pa.RecordBatch.from_pydict({"c0": [1], "c1": [True]}), pa.schema([("id", pa.int32())])).to_pydict()
-    {'id': [1]}
-    """
     arrays = [conform(batch.column(index), channel.type) for index, channel in enumerate(schema)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def whole_page(pages: Iterable[Page], schema: pa.Schema) -> Page:
-    """Concatenate pages, possibly none.
-
-    >>> whole_page([], pa.schema([("id", pa.int32())])).num_rows
-    0
-    """
     parts = list(pages)
     return pa.concat_batches(parts) if parts else pa.RecordBatch.from_pylist([], schema=schema)
 
@@ -117,7 +104,7 @@ def gathered(
 
 
 def together(pages: Iterable[Page], rows: int, size: int = GATHERED_BYTES) -> Iterator[list[Page]]:
-    """Yield lists of pages of at least `rows` rows or `size` bytes; see `gathered`."""
+    """Yield lists of pages; see `gathered`."""
     waiting: list[Page] = []
     waiting_rows = waiting_bytes = 0
     for page in pages:
@@ -156,11 +143,6 @@ def shown_zones(array: pa.Array, sql_type: Type) -> pa.Array:
 
 
 def for_spark(arrow_type: pa.DataType) -> pa.DataType:
-    """Return the Arrow type that Spark accepts from a task for this type.
-
-    >>> for_spark(pa.time64("us")), for_spark(pa.int64())
-    (Time64Type(time64[ns]), DataType(int64))
-    """
     if pa.types.is_time(arrow_type):
         return pa.time64("ns")
     if pa.types.is_null(arrow_type):
@@ -178,9 +160,6 @@ def for_spark(arrow_type: pa.DataType) -> pa.DataType:
 
 def page_of(value: Any, columns: int, source: str) -> Page:
     """Check the return value of a page source.
-
-    Raises:
-        ConnectorError: GENERIC_INTERNAL_ERROR, not a page or wrong channel count.
 
     >>> page_of([1], 1, "MySource")
     Traceback (most recent call last):

@@ -47,7 +47,6 @@ _GATHERED_HASHES: Final = 1 << 20
 
 
 def page_hashes(page: Page, types: Sequence[pa.DataType]) -> Hashes:
-    """Hash the rows of a page by its first columns, converted to `types`."""
     columns = [conform(page.column(index), arrow_type) for index, arrow_type in enumerate(types)]
     return row_hashes(columns, page.num_rows)
 
@@ -73,7 +72,7 @@ class AuditedTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class AuditedSplit(ConnectorSplit):
-    """A split of the store and its number within the table."""
+    """A split of the store, numbered within the table."""
 
     split: Any
     number: int
@@ -284,11 +283,8 @@ class NetPass:
 
 @dataclass(frozen=True)
 class FindPass:
-    """Reads splits of a table and yields the first matching rows of each task.
-
-    Args:
-        hashes: ascending row hashes to match; None for any row.
-        keys: ascending key hashes to match; None for any key.
+    """Reads splits of a table and yields the first rows of each task with these hashes; None
+    matches any.
     """
 
     scan: ScanPass

@@ -44,8 +44,8 @@ def raised_by(
     page: Page | None = None,
     handle: object = None,
 ) -> Raised | None:
-    """Return a record of an error of a connector's own code; None for a `RowMergeError`, which has
-    its own message, unless it has the error of code in another language.
+    """Record an error of a connector's own code; None for a `RowMergeError`, which has its own
+    message, unless it has the error of code in another language.
 
     >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
     True
@@ -183,7 +183,6 @@ def _is_own(file: str) -> bool:
 
 @contextmanager
 def no_breakpoints() -> Iterator[None]:
-    """Make ``breakpoint()`` raise in a Spark task, where no debugger can be attached."""
     pyspark = sys.modules.get("pyspark")
     if pyspark is None or pyspark.TaskContext.get() is None:
         yield

@@ -1,4 +1,4 @@
-"""Conversion of joined rows to the input of the processor's pass."""
+"""Joined rows as input of the processor's pass."""
 
 from __future__ import annotations
 
@@ -28,11 +28,8 @@ class ChangeChannels:
 
     Args:
         location: symbols of the old redistribution columns.
-        hashed: add the channel ``hash`` after them.
-        numbered: add ``unique_id`` after the case number.
         marked: add the flag of rows with a source row (FULL join).
         returned: computes the row of RETURNING, the next channel.
-        shown: the symbols of target and source in the witness.
     """
 
     location: tuple[str, ...]
@@ -73,9 +70,7 @@ class ChangeChannels:
 
 @dataclass(frozen=True)
 class DeleteChannels:
-    """Converts rows to delete to the writer's page and the witness; `old_symbols` has the symbol
-    per table column, None for NULL.
-    """
+    """Converts rows to delete to the writer's page and the witness."""
 
     schema: pa.Schema
     old_symbols: tuple[str | None, ...]

@@ -22,21 +22,12 @@ _EXAMPLES: Final = 5
 
 @dataclass(frozen=True)
 class CheckedBuckets(BucketFunction):
-    """A bucket function with checks: one int32 per row, not NULL, within the bucket count.
-
-    Without them, a bucket out of range would reach a writer by its remainder, and write an
-    unexpected file.
-    """
+    """A bucket function with checks: one int32 per row, not NULL, within the bucket count."""
 
     function: BucketFunction
 
     @property
     def bucket_count(self) -> int:
-        """The number of buckets.
-
-        Raises:
-            ConnectorError: GENERIC_INTERNAL_ERROR, not a positive integer.
-        """
         count: Any = self.function.bucket_count
         if isinstance(count, bool) or not isinstance(count, Integral) or int(count) < 1:
             raise ConnectorError(
@@ -48,11 +39,6 @@ class CheckedBuckets(BucketFunction):
         return int(count)
 
     def get_buckets(self, page: Page) -> pa.Array:
-        """Return the bucket of every row.
-
-        Raises:
-            ConnectorError: GENERIC_INTERNAL_ERROR, the function breaks its contract.
-        """
         buckets: Any = self.function.get_buckets(page)
         if wrong := self._violation(buckets, page.num_rows):
             raise ConnectorError(

@@ -83,9 +83,6 @@ def mark_distinct(
     Current era: 1 for the first row of a key, otherwise 0, NULLs included.
 
     Args:
-        unique_id: int64, NULL if no target row was matched.
-        case_number: int32, -1 or NULL if no clause fired.
-        era: selects the rule.
         seen: case numbers of rows without a target row in earlier batches; updated.
 
     >>> ids, cases = pa.array([5, 5, None, None]), pa.array([0, 0, 1, 1], pa.int32())
@@ -106,9 +103,7 @@ def mark_distinct(
 
 @dataclass(frozen=True)
 class Duplicates:
-    """Unique ids of repeated target rows: failing ones, and ones that two acting clauses may
-    change.
-    """
+    """Unique ids of repeated target rows."""
 
     failing: npt.NDArray[np.int64]
     warning: npt.NDArray[np.int64]
@@ -157,7 +152,7 @@ class DuplicateRule:
 def match_patterns(
     unique_id: pa.Array, case_number: pa.Array, updates: Collection[int], deletes: Collection[int]
 ) -> Patterns:
-    """Count repeatedly matched target rows by pattern; `updates` and `deletes` are case numbers.
+    """Count repeatedly matched target rows by pattern.
 
     >>> match_patterns(pa.array([5, 5, 6, 6, 7]), pa.array([0, 0, 0, -1, 0], pa.int32()), [0], [])
     {(2, 1, 1, 0, False): 1, (2, 2, 2, 0, True): 1}

@@ -109,9 +109,7 @@ def _holds(path: str, content: str) -> bool:
 def _load_bundles(
     bundles: list[tuple[str, str, list[str]]], who: str, verified: set[tuple[str, str]]
 ) -> dict[str, str] | None:
-    """Check that the modules that were sent are the ones imported; unload those of earlier
-    statements.
-    """
+    """Check that the modules that were sent are the ones imported."""
     entries = {}
     for name, digest, _ in bundles:
         entry = next(

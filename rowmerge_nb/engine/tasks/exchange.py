@@ -1,4 +1,4 @@
-"""The writer of each row, by the statement's layouts or the engine's own hash."""
+"""The writer of each row."""
 
 from __future__ import annotations
 
@@ -26,20 +26,10 @@ if TYPE_CHECKING:
 
 
 def hash_expression(columns: Sequence[str]) -> str:
-    """Return Spark SQL of the engine's hash of columns; 0 without columns.
-
-    >>> hash_expression(["c0", "c2"]), hash_expression([])
-    ('xxhash64(c0, c2)', '0')
-    """
     return f"xxhash64({', '.join(columns)})" if columns else "0"
 
 
 def partition_expression(bucket: str, partition_count: int) -> str:
-    """Return Spark SQL of a row's writer.
-
-    >>> partition_expression(hash_expression(["c0"]), 4)
-    'CAST(pmod(xxhash64(c0), 4) AS INT)'
-    """
     return f"CAST(pmod({bucket}, {partition_count}) AS INT)"
 
 
@@ -55,8 +45,6 @@ class Destination:
     """The rule by which rows find their writer.
 
     Args:
-        function: the connector's bucket function; None for the engine's hash.
-        arguments: channel indexes of its arguments in a transformed page.
         even: spread rows in runs, so that a few rows share a writer.
     """
 
@@ -99,9 +87,7 @@ class Placing:
         return pa.concat_arrays(parts).take(pa.array(order))
 
     def numbers(self, page: Page, layout: PageLayout, buckets: pa.Array) -> pa.Array:
-        """Return the number that selects every row's writer: its bucket, or its hash if the bucket
-        is NULL.
-        """
+        """Return the number that selects every row's writer."""
         # In table order, like the channel ``hash``, so that equal values have equal hashes.
         inserts, updates = sorted(self.inserts.arguments), sorted(self.updates.arguments)
         return pa.array(places_of(page, buckets, inserts, updates, layout.after.operation))
@@ -138,7 +124,6 @@ class LocalExchange:
     """The exchange and its writers within the task that has all rows: one sink per writer.
 
     Args:
-        by_columns: the channels hashed for inserted rows without a bucket.
         by_row_id: the channel hashed for other rows; None to use `by_columns`.
     """
 
@@ -158,9 +143,6 @@ class LocalExchange:
             yield from self.above.write((batch for batch in rows if batch.num_rows), writer)
 
     def writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        """Return the number of each row's writer, as Spark's exchange computes it; records go to
-        the first.
-        """
         bucket = batch.column(batch.schema.names.index(BUCKET))
         others = self.by_columns if self.by_row_id is None else (self.by_row_id,)
         numbers = places_of(batch, bucket, self.by_columns, others, self.operation) % self.writers

@@ -24,7 +24,7 @@ FAILURE: Final = pa.schema([pa.field("failure", pa.binary())])
 
 @dataclass(frozen=True)
 class FailingRowPass:
-    """Computes an expression up to the first row on which it fails, and yields that error."""
+    """Computes an expression up to the first row on which it fails."""
 
     column: AssignedColumn
     schema: pa.Schema

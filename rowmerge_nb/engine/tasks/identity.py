@@ -1,4 +1,4 @@
-"""Numbers that identify rows by their values."""
+"""Numbers that identify rows."""
 
 from __future__ import annotations
 

@@ -40,7 +40,6 @@ class InsertedRows:
     """Computes the rows of an INSERT.
 
     Args:
-        scan: reads the table of the query; None if its pages arrive in cells.
         refusals: per column, the code and message of the error that rejects NULL.
     """
 

@@ -1,4 +1,4 @@
-"""Computation of the join keys of one side."""
+"""The join keys of one side."""
 
 from __future__ import annotations
 
@@ -18,17 +18,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JoinKeys:
-    """The join keys of one side; `nulls_meet` is true for IS NOT DISTINCT FROM."""
+    """`nulls_meet` is true for IS NOT DISTINCT FROM."""
 
     columns: tuple[AssignedColumn, ...]
     nulls_meet: tuple[bool, ...]
 
     def values(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
-        """Return the columns by which rows are compared; a row with a NULL in one of them matches
+        """Return the columns that are compared; a row with a NULL in one of them matches
         nothing.
-
-        Raises:
-            ExecutionError: a key cannot be computed.
         """
         computed = zip(evaluator.values_of(self.columns, page), self.nulls_meet, strict=True)
         return list(

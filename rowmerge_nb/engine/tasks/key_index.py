@@ -156,10 +156,7 @@ class _Table:
 
 
 class KeyIndex:
-    """The rows of a source by key.
-
-    Args:
-        columns: one array per key column. A row with a NULL key matches nothing.
+    """The rows of a source by key; a row with a NULL key matches nothing.
 
     >>> index = KeyIndex([pa.array([7, 5, None, 7]), pa.array(["a", "b", "c", "a"])])
     >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([pa.array([5, 7, 9]), pa.array(["b", "a", "a"])])]
@@ -250,9 +247,6 @@ class KeyIndex:
         return hashes, inside if valid is None else inside & valid
 
     def _candidates(self, keys: Sequence[pa.Array]) -> tuple[Rows, Rows, Rows | None]:
-        """Return the page rows whose hash occurs, and the start and number of source rows of that
-        hash.
-        """
         hashes, possible = self._hashes(keys)
         passes = self._table.passes(hashes).view(bool)
         rows = np.flatnonzero(passes if possible is None else passes & possible)
@@ -275,7 +269,7 @@ class KeyIndex:
 
 
 class SetsIndex:
-    """An index by several sets of keys: rows match if they are equal in one of the sets.
+    """An index by several sets of keys, of which one must be equal.
 
     >>> index = SetsIndex([[pa.array([7, 5, None])], [pa.array(["a", "b", "c"])]])
     >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([[pa.array([5, 9])], [pa.array(["c", "a"])]])]

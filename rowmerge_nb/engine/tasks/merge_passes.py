@@ -56,9 +56,6 @@ class MergePass:
         and `returning`, then the witness.
 
     Args:
-        rule: the rule on repeated matches; None if no row can be matched twice.
-        placing: selects the writers of rows; None without an exchange.
-        sinks: creates sinks if the writer is in this pass.
         source_present: the channel that marks rows with a source row (FULL join).
         returning: the channel with the row of RETURNING.
         grouped: batches contain all joined rows of a target row, so they are processed one by one.

@@ -1,4 +1,4 @@
-"""The output rows of tasks: fragments and records."""
+"""The output rows of tasks."""
 
 from __future__ import annotations
 

@@ -33,7 +33,6 @@ class KeyJoin:
         keys: sets of target keys and source keys. Rows match if the keys of one set are equal;
             without sets, all rows match.
         full: retain target rows without a source row.
-        ranges: without keys, the intervals of target and source that must overlap.
     """
 
     keys: tuple[tuple[JoinKeys, JoinKeys], ...]
@@ -46,9 +45,6 @@ class KeyJoin:
 
         With very many matches, the order is that of the target, in pieces. All matches of a target
         row are in one piece.
-
-        Raises:
-            ExecutionError: ON cannot be computed.
         """
         pieces = self._pairs(target, source, evaluator)
         rows, partners = next(pieces)
@@ -85,11 +81,6 @@ class KeyJoin:
             yield without_target(schema, source, unmatched)
 
     def index(self, source: Page, evaluator: PageEvaluator) -> SetsIndex | RangeIndex:
-        """Build the index of the source rows.
-
-        Raises:
-            ExecutionError: a key cannot be computed.
-        """
         if self.ranges is not None:
             return RangeIndex(self.ranges[1].values(source, evaluator))
         return SetsIndex([keys.values(source, evaluator) for _, keys in self.keys])
@@ -101,11 +92,7 @@ class KeyJoin:
         index: SetsIndex | RangeIndex,
         evaluator: PageEvaluator,
     ) -> Iterator[JoinedRows]:
-        """Join target pages with the source, without unmatched source rows.
-
-        Raises:
-            ExecutionError: a key or ON cannot be computed.
-        """
+        """Join target pages with the source, without unmatched source rows."""
         waiting: list[tuple[Page, npt.NDArray[np.int64]]] = []
         count = size = 0
         for page in pages:

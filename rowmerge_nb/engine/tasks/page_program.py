@@ -49,11 +49,7 @@ _SETTINGS: Final = (
 
 
 def require_duckdb() -> Any:
-    """Import DuckDB.
-
-    Raises:
-        SetupError: it is missing or too old.
-    """
+    """Import DuckDB; SetupError if it is missing or too old."""
     try:
         import duckdb
     except ModuleNotFoundError as error:
@@ -72,9 +68,7 @@ class PageExpression:
     """An expression over a page.
 
     Args:
-        text: DuckDB SQL over the page's channels.
         span: its position in the statement; None for generated expressions, which cannot fail.
-        words: a description of that position: ``in the WHERE condition``.
         is_plain: it is a single channel or NULL; DuckDB is not needed.
         names: display names of the channels that identify a failing row; if empty, no row is
             searched for.
@@ -114,11 +108,8 @@ class PageQuery:
     """A subquery of expressions over a page.
 
     Args:
-        symbol: its name in the expressions.
         kind: ``scalar``, ``exists`` or ``in``.
         type: the type of its value, or of the values of a list.
-        keys: the keys of a row by which the answer is looked up, if the subquery is correlated.
-            The last key of IN is its value.
         default: the value of a correlated subquery for keys that do not occur; None for NULL.
         rest: a condition on a row and the columns beside equal keys.
     """
@@ -155,11 +146,7 @@ class PageQuery:
 
 @dataclass(frozen=True)
 class PageProgram:
-    """The operations on a page between ``get_next_page`` and ``delete_rows`` or ``update_rows``.
-
-    Args:
-        checks: CHECK constraints on the new values.
-    """
+    """The operations on a page of an updatable page source."""
 
     where: PageExpression | None = None
     assigned: tuple[AssignedColumn, ...] = ()
@@ -167,13 +154,6 @@ class PageProgram:
     queries: tuple[PageQuery, ...] = ()
 
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
-        """Build the evaluator; the first row of `row` has the results of queries, named by their
-        symbols.
-
-        >>> program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
-        >>> program.evaluator(pa.RecordBatch.from_pydict({"id": [0], "$q0": [7]})).answers[0].to_pylist()
-        [7]
-        """
         return PageEvaluator(
             self,
             (
@@ -186,7 +166,7 @@ class PageProgram:
 
 @dataclass
 class PageEvaluator:
-    """Runs a program on pages; `answers` has each query's value, or list of values."""
+    """Runs a program on pages."""
 
     program: PageProgram
     answers: Sequence[pa.Array] = ()
@@ -194,10 +174,8 @@ class PageEvaluator:
     _registered: list[str] = field(default_factory=list, repr=False)
 
     def filter(self, page: Page) -> Page:
-        """Return the rows that satisfy the condition.
-
-        Raises:
-            ExecutionError: the condition fails on a row; with Trino's code and its position.
+        """Return the rows that satisfy the condition; ExecutionError with Trino's code and its
+        position.
         """
         where = self.program.where
         if where is None or not page.num_rows:
@@ -232,9 +210,7 @@ class PageEvaluator:
     def rows_where(
         self, where: PageExpression, page: Page | pa.Table, rows: JoinedRows | None = None
     ) -> npt.NDArray[np.int64]:
-        """Return the ascending positions of rows that satisfy a condition; see `values_of` for
-        `rows`.
-        """
+        """Return the ascending positions of rows that satisfy a condition."""
         if where.is_null:
             return np.zeros(0, np.int64)
         return np.sort(self._run(page, where=where, rows=rows).column(0).to_numpy())
@@ -249,12 +225,7 @@ class PageEvaluator:
         """Compute columns for all rows of a page.
 
         Args:
-            assigned: the columns.
-            page: the channels that they read.
             rows: the rows with all channels, for error messages.
-
-        Raises:
-            ExecutionError: a value cannot be computed, or is NULL in a column that rejects it.
         """
         plain = _plain(assigned, page)
         values = iter(
@@ -282,11 +253,7 @@ class PageEvaluator:
         return arrays
 
     def check(self, page: Page) -> None:
-        """Check on an empty page that DuckDB can parse all expressions.
-
-        Raises:
-            ConnectorError: NOT_SUPPORTED.
-        """
+        """Check on an empty page that DuckDB can parse all expressions, or raise NOT_SUPPORTED."""
         where = self.program.where
         try:
             if where is not None and not where.is_null:
@@ -528,14 +495,6 @@ _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 
 
 def translated(message: str) -> ExecutionError:
-    """Translate an error message of DuckDB into Trino's words.
-
-    >>> error = translated("Out of Range Error: Overflow in addition of INT32 (20 + 2147483647)!")
-    >>> error.code, error.message
-    ('NUMERIC_VALUE_OUT_OF_RANGE', 'integer addition overflow: 20 + 2147483647')
-    >>> translated("Invalid Input Error: [[DIVISION_BY_ZERO]] Division by zero").code
-    'DIVISION_BY_ZERO'
-    """
     text = message.split("\n\nLINE ", 1)[0].rstrip()
     if marked := _MARKED.search(text):
         return ExecutionError(marked[2], code=marked[1], step="Project")

@@ -27,11 +27,6 @@ class QueryRows:
     values: tuple[AssignedColumn, ...]
 
     def of(self, pages: Iterable[Page]) -> Iterator[Page]:
-        """Yield the rows of the query.
-
-        Raises:
-            ExecutionError: the condition or a value cannot be computed.
-        """
         with closing(self.program.evaluator(None)) as evaluator:
             for page in gathered(evaluator.filtered(pages)):
                 yield pa.RecordBatch.from_arrays(
@@ -41,7 +36,7 @@ class QueryRows:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryScan(ScanPass):
-    """Reads the rows of a query like those of a table, without positions."""
+    """Reads the rows of a query like those of a table."""
 
     table_scan: ScanPass
     query: QueryRows
@@ -53,9 +48,4 @@ class QueryScan(ScanPass):
         return cls(**{**own, "schema": query.schema}, table_scan=table_scan, query=query)
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of the query over numbered splits.
-
-        Raises:
-            ExecutionError: the read or the query failed.
-        """
         yield from self.query.of(self.table_scan.read(numbers))

@@ -56,10 +56,7 @@ class JoinTask:
     """MERGE in one task.
 
     Args:
-        paged: process the target page by page; otherwise hold it, and join in the order of the
-            source.
-        source: reads the source; None if its rows arrive with one further row, marked by the last
-            channel.
+        paged: go page by page, rather than hold the target.
     """
 
     paged: bool

@@ -58,9 +58,6 @@ class PartitionedOutputPass:
     """Partitions the rows of one side by the hash of their keys.
 
     Args:
-        scan: reads the side; None if its rows arrive.
-        schema: the side's channels, then the position.
-        on: the number of the ON condition, for errors.
         alone: spread rows with a NULL key, which match nothing, over the tasks; otherwise drop
             them.
     """
@@ -148,7 +145,7 @@ def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -
 
 @dataclass(frozen=True)
 class AnswersOutputPass:
-    """Sends the results of subqueries to every joining task."""
+    """Sends subqueries' results to every joining task."""
 
     partitions: int
 

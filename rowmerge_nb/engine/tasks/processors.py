@@ -35,18 +35,10 @@ class RowChangeProcessor(ABC):
 
         Rows with operation -1 (current era: with a NULL merge row) are dropped. The output may be
         empty.
-
-        Raises:
-            ValueError: the page is empty, or its channels or operation numbers are invalid.
         """
 
     def operations(self, page: Page) -> npt.NDArray[np.int8]:
-        """Return the operation of every row, -1 for a NULL merge row.
-
-        Raises:
-            ValueError: a number other than 1, 2, 3 and -1, or a NULL merge row in the era of the
-                documents.
-        """
+        """Return the operation of every row, -1 for a NULL merge row."""
         self._check_channels(page)
         merge_row = page.column(self.layout.before.merge_row)
         if merge_row.null_count and self.layout.era is Era.DOCUMENTS:
@@ -76,7 +68,6 @@ class RowChangeProcessor(ABC):
             raise ValueError("transform_page does not take empty pages")
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return the number of output rows per input row: 0, 1 or 2."""
         operation = self.operations(page)
         return np.where(operation == Operation.NONE, 0, 1)
 
@@ -196,13 +187,6 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
 def create_processor(
     paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema
 ) -> RowChangeProcessor:
-    """Build the processor of a paradigm.
-
-    >>> from rowmerge_nb.spi.page import PageLayout
-    >>> columns = pa.schema([("v", "int64"), ("row_id", "int64")])
-    >>> type(create_processor(RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW, PageLayout(1), columns)).__name__
-    'DeleteAndInsertMergeProcessor'
-    """
     if paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
         return ChangeOnlyUpdatedColumnsMergeProcessor(layout, columns)
     return DeleteAndInsertMergeProcessor(layout, columns)

@@ -37,8 +37,6 @@ class Intervals:
     """An interval for each row of a page, in numbers of the same order as the values.
 
     Args:
-        lows: the low values.
-        highs: the high values.
         rows: the rows whose values are comparable. All others match nothing.
 
     >>> Intervals.of(pa.array([1, None]), None).rows.tolist()
@@ -77,8 +75,6 @@ class RangeKeys:
     """The interval of one side's rows.
 
     Args:
-        low: the low value; None if that end is open.
-        high: the high value; None if that end is open.
         open_nulls: for both, whether NULL is an open end: the value could not be computed, and the
             condition itself reports that.
     """
@@ -149,7 +145,6 @@ class RangeIndex:
             yield page_rows[overlaps], self._rows[at[overlaps]]
 
     def _runs(self, intervals: Intervals) -> tuple[Numbers, Numbers, Numbers]:
-        """Return runs of candidates: the page row, the first candidate, and the length; by row."""
         lows, highs = intervals.lows[intervals.rows], intervals.highs[intervals.rows]
         rows, starts, counts = ([np.zeros(0, np.int64)] for _ in range(3))
         for first, last in pairwise(self._cuts):

@@ -63,16 +63,10 @@ class TaskRecord:
 
     Args:
         partition: the partition of the task, or the number of the writer behind an exchange.
-        clause_rows: joined rows per case number.
-        matched: joined rows with both sides.
         stored: the first rows that the sink or page source received.
-        failing: unique ids of target rows that fail the check.
         warning: unique ids of target rows that deserve a warning.
         witnesses: their joined rows: unique_id, case_number, row_id and optionally the witness.
-        alone: joined rows with the target's side only.
         returned: rows of RETURNING as an Arrow stream; such a record has no other data.
-        read: rows from an updatable page source.
-        retained_pages: an Arrow stream.
         is_cut: rows fail the check, and not all rows were checked.
     """
 
@@ -105,7 +99,7 @@ class TaskRecord:
 
 
 class CallNote(list[bytes]):
-    """The result of a call: fragments, or a description and a page."""
+    """The result of a call."""
 
     gave = ""
     page: Page | None = None
@@ -121,8 +115,6 @@ class Recorder:
     Args:
         per_clause: the number of rows per clause to sample; fewer if they are large, unless it is
             `EVERY_ROW`.
-        caller: the name of the partition in the call log.
-        handle: reported with an error of the connector's code.
     """
 
     def __init__(
@@ -151,7 +143,7 @@ class Recorder:
     def call(
         self, method: str, arguments: str = "", page: Page | None = None
     ) -> Iterator[CallNote]:
-        """Record a contract call; the caller appends its fragments to the yielded list."""
+        """Record a call; the caller appends its fragments to the yielded list."""
         started = time.perf_counter()
         note = CallNote()
         error: str | None = None
@@ -343,11 +335,6 @@ class Recorder:
 
 
 def operation_text(operations: pa.Array) -> str:
-    """Return the number of rows per operation as text.
-
-    >>> operation_text(pa.array([2, 2, 1], pa.int8()))
-    'D 2, I 1'
-    """
     return operation_letters(
         {entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()}
     )

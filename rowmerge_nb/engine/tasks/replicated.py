@@ -144,9 +144,6 @@ class ReplicatedJoinTask:
 
     A task reports matched source rows to the next stage. Task 0 also requests the packed pieces for
     it, and sends the results of subqueries.
-
-    Args:
-        receivers: the number of tasks (or writers) of the next stage.
     """
 
     target: ScanPass
@@ -252,7 +249,7 @@ class ReplicatedJoinTask:
 
 @dataclass
 class _Messages:
-    """The messages of the join tasks to one task of the next stage."""
+    """The messages to one task of the next stage."""
 
     matched: dict[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
     cells: dict[int, pa.Scalar] = field(default_factory=dict)
@@ -284,10 +281,8 @@ class UnmatchedRows:
     channels: ChangeChannels
 
     def batches(self, messages: _Messages) -> Iterator[pa.RecordBatch]:
-        """Yield the unmatched rows of the reported pieces.
-
-        Raises:
-            ExecutionError: the join tasks had a different packing of the source.
+        """Yield the unmatched rows; ExecutionError if the join tasks packed the source
+        otherwise.
         """
         matched, cells = messages.matched, messages.cells
         if len(messages.packings) > 1 or (
@@ -353,9 +348,6 @@ class UnmatchedWriterPass:
 
     Each writer computes all of them, because an exchange of all rows would cost more. The first
     writer reports their record.
-
-    Args:
-        number: the number under which these rows are recorded.
     """
 
     number: int

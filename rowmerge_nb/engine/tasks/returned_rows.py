@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReturnedRows:
-    """Computes the rows of RETURNING, over the joined columns and `known`, the properties of a
-    change.
-    """
+    """Computes the rows of RETURNING."""
 
     fields: tuple[str, ...]
     known: tuple[AssignedColumn, ...]
@@ -30,11 +28,7 @@ class ReturnedRows:
     def of(
         self, rows: JoinedRows, merge_row: pa.StructArray, evaluator: PageEvaluator
     ) -> pa.StructArray:
-        """Return a row per joined row; NULL for unchanged rows.
-
-        Raises:
-            ExecutionError: a value cannot be computed.
-        """
+        """Return a row per joined row; NULL for unchanged rows."""
         merge_page = pa.RecordBatch.from_arrays(merge_row.flatten(), names=list(self.fields))
         *_, operations, _ = merge_page.columns
         changed = np.flatnonzero(

@@ -38,7 +38,6 @@ class ScanPass:
     Args:
         schema: the output channels in Spark's types; the last is the position, unique over all
             splits.
-        keys: filters rows, which retain their position.
     """
 
     provider: ConnectorPageSourceProvider
@@ -76,11 +75,6 @@ class ScanPass:
             ) from error
 
     def read(self, numbers: Iterable[int]) -> Iterator[pa.RecordBatch]:
-        """Yield the rows of numbered splits.
-
-        Raises:
-            ExecutionError: the connector cannot read them.
-        """
         for number in numbers:
             yield from self._read(number)
 
@@ -162,13 +156,6 @@ class CellPass:
 
 
 def cell_of(page: pa.RecordBatch) -> bytes:
-    """Serialize a page as an Arrow stream.
-
-    >>> [cell] = pa.array([cell_of(pa.record_batch({"a": [1, 2]}))])
-    >>> batch = pa.record_batch({"id": [0], "cell": pa.array([cell.as_py()])})
-    >>> [page.to_pydict() for page in CellPass()([batch])]
-    [{'a': [1, 2]}]
-    """
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, page.schema) as writer:
         writer.write_batch(page)

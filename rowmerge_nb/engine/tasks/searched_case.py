@@ -24,8 +24,6 @@ class PageBranch:
     """One branch of the CASE, or ELSE.
 
     Args:
-        number: the case number; -1 for ELSE.
-        sides: whether a row must have a target row and a source row; None if either is possible.
         values: the table's columns in the merge row; empty for a NULL row.
     """
 
@@ -47,18 +45,13 @@ class PageBranch:
 
 @dataclass(frozen=True)
 class PageCase:
-    """The CASE; `else_branch` is ELSE."""
+    """The CASE."""
 
     branches: tuple[PageBranch, ...]
     else_branch: PageBranch
     type: pa.StructType
 
     def merge_rows(self, rows: JoinedRows, evaluator: PageEvaluator) -> pa.StructArray:
-        """Compute the merge row of every joined row.
-
-        Raises:
-            ExecutionError: a clause cannot be computed, or a CHECK constraint is violated.
-        """
         rows_by_branch = self._rows_by_branch(rows, evaluator)
         parts = [
             (branch, positions, rows.picked(positions))

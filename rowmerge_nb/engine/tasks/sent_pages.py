@@ -1,5 +1,5 @@
-"""Transfer of pages between stages of tasks: in files if both stages can read them, otherwise in
-Spark's rows.
+"""Pages between stages of tasks: in files if both stages can read them, otherwise in Spark's
+rows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class SentPages:
-    """Sends the pages of one attempt of a task; leaving the context completes the file.
+    """Sends the pages of one attempt of a task.
 
     Files are faster than Spark's rows, which are copied and compressed several times.
 
@@ -50,11 +50,7 @@ class SentPages:
         self.close()
 
     def cell(self, page: Page) -> bytes:
-        """Send a page, and return the cell for the receiver.
-
-        Raises:
-            SetupError: the file cannot be written.
-        """
+        """Send a page, and return the cell for the receiver."""
         if self._path is None:
             return cell_of(page)
         with needs_temporary_space():

@@ -30,22 +30,12 @@ if TYPE_CHECKING:
 
 @dataclass
 class SubqueryLookup:
-    """Finds the values of a correlated subquery, or of IN, by key.
-
-    Args:
-        rows: its keys, the value if it is scalar, and the columns of its condition: one struct
-            per row.
-    """
+    """Finds the values of a correlated subquery, or of IN, by key."""
 
     query: PageQuery
     rows: pa.StructArray
 
     def values(self, page: Page | pa.Table, evaluator: PageEvaluator) -> pa.Array:
-        """Return the value for each row of a page.
-
-        Raises:
-            ExecutionError: SUBQUERY_MULTIPLE_ROWS.
-        """
         assert self.query.keys is not None
         columns = [
             column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
@@ -85,7 +75,6 @@ class SubqueryLookup:
     def _partners(
         self, keys: list[pa.Array], page: pa.RecordBatch, evaluator: PageEvaluator
     ) -> npt.NDArray[np.int64]:
-        """Return an equal row for each row of a page; -1 without one."""
         partners = np.full(page.num_rows, -1, np.int64)
         for rows, matches in self._pairs(keys, page, evaluator):
             if self.query.kind == "scalar" and (np.diff(rows) == 0).any():

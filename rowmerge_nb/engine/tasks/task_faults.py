@@ -48,7 +48,6 @@ class Fault:
         seconds: delay the call instead of raising.
         twice: make the call twice and return the second result; a page that is read has its rows
             twice.
-        text: the fault as the user wrote it.
 
     >>> Fault("finish", call=2).strikes("finish", 2), Fault("finish", call=2).strikes("finish", 3)
     (True, False)
@@ -74,11 +73,6 @@ class Fault:
 
     @property
     def what(self) -> str:
-        """A description of the fault.
-
-        >>> Fault("finish", call=2, after=True).what, Fault("commit", twice=True).what
-        ('call 2 of finish raised an error after its work', 'every call of commit was made twice')
-        """
         call = f"call {self.call} of {self.step}" if self.call else f"every call of {self.step}"
         if self.twice:
             return (

@@ -40,8 +40,6 @@ class SplitPass:
     """Processes the splits whose numbers arrive, with the results of subqueries.
 
     Args:
-        columns: the columns to read, the row id last.
-        symbols: their names in expressions, without the row id.
         channels: for an UPDATE, the page channel of every updated column in table order, and of the
             row id.
         carried: `splits` is empty; each split arrives pickled with its number.
@@ -109,7 +107,6 @@ class SplitRun:
         self.step = "create_page_source"
 
     def run(self) -> Iterator[pa.RecordBatch]:
-        """Process the split; yield fragments and record, or only the record after a failure."""
         fragments: list[bytes] = []
         try:
             source = self._opened()

@@ -1,4 +1,4 @@
-"""Passes that write: each task creates a sink."""
+"""Passes that write."""
 
 from __future__ import annotations
 
@@ -117,7 +117,6 @@ class MergeSinkWriter:
         self.sink: ConnectorMergeSink | None = None
 
     def run(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
-        """Store all pages; yield fragments and record, or after a failure the record alone."""
         fragments: list[bytes] = []
         try:
             self._step = "transform_page"
@@ -169,7 +168,7 @@ class MergeSinkWriter:
 
 @dataclass(frozen=True)
 class InsertPass:
-    """The writer of INSERT and CREATE TABLE AS; `required` has the indexes of NOT NULL columns."""
+    """The writer of INSERT and CREATE TABLE AS."""
 
     schema: pa.Schema
     required: tuple[int, ...]

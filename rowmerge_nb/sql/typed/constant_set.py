@@ -17,11 +17,6 @@ if TYPE_CHECKING:
 class ConstantSet:
     """The values of a long list: the detail of an `Apply` named ``"in set"``, together with whether
     it is NOT IN.
-
-    Args:
-        type: the type of the values.
-        values: the distinct values without NULL.
-        has_null: NULL is in the list.
     """
 
     type: Type

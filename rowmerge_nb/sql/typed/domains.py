@@ -51,7 +51,7 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
 
 
 def exact_constraint(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint | None:
-    """Return the constraint that exactly the rows of a condition satisfy, or None.
+    """Return the constraint that exactly the rows of a condition satisfy.
 
     >>> from rowmerge_nb.spi.types import BIGINT, BOOLEAN
     >>> five = e.Apply(BOOLEAN, "<", (e.Column(BIGINT, "id$1"), e.Constant(BIGINT, "5")))
@@ -169,11 +169,6 @@ def conjunction(terms: Sequence[e.Typed]) -> e.Typed:
 
 
 def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
-    """Return the domain of the values in both.
-
-    >>> intersect(ColumnDomain(low=1, high=9), ColumnDomain(values=(0, 5, 12)))
-    ColumnDomain(values=(5,), low=1, high=9)
-    """
     lows = [bound for bound in (one.low, other.low) if bound is not None]
     highs = [bound for bound in (one.high, other.high) if bound is not None]
     both = ColumnDomain(None, max(lows, default=None), min(highs, default=None))
@@ -206,7 +201,7 @@ def same_values(one: Type, other: Type) -> bool:
 
 
 def compares_by_value(kind: Type) -> bool:
-    """Return whether equal values are stored alike: not numbers with NaN, padded text, or zones."""
+    """Not numbers with NaN, padded text, or zones."""
     return (
         is_integer(kind)
         or kind.base in {"decimal", "varchar", "date", "boolean"}
@@ -252,11 +247,6 @@ def _is_stored_alike(sql_type: Type) -> bool:
 
 
 def described(constraint: Constraint) -> str:
-    """Return a constraint in words.
-
-    >>> described(Constraint({"id": ColumnDomain(low=1, high=9), "region": ColumnDomain(values=("EU",))}))
-    "id from 1 to 9, region in ('EU')"
-    """
     return ", ".join(f"{name} {_in_words(domain)}" for name, domain in constraint.domains.items())
 
 
@@ -357,9 +347,7 @@ def _fitting(value: Any, kind: Type) -> Any:
 
 
 def _value(node: e.Typed) -> Any:
-    """Return the value of a constant; None for other expressions, NULL, and casts that may change
-    it.
-    """
+    """Return the value of a constant, unless a cast may change it."""
     if isinstance(node, e.Apply) and node.name == "cast" and node.detail is None:
         inner = node.arguments[0].type
         return _value(node.arguments[0]) if _keeps_all(inner, node.type) else None

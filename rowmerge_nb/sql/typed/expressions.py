@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Origin:
-    """Where an expression was written. Errors at run time find it by its number.
-
-    Args:
-        words: its role for people, ``in the ON condition``; ``""`` within a query.
-    """
+    """Where an expression was written. Errors at run time find it by its number."""
 
     number: int
     span: Span
@@ -118,7 +114,7 @@ class Sort:
 
 @dataclass(frozen=True)
 class Aggregate(Typed):
-    """An aggregate function over the rows of a group."""
+    """An aggregate function."""
 
     name: str
     arguments: tuple[Typed, ...]
@@ -132,7 +128,6 @@ class Frame:
     """The frame of a window function.
 
     Args:
-        unit: ROWS, RANGE or GROUPS.
         low: PRECEDING, FOLLOWING or ROW, and the offset; None is unbounded.
     """
 
@@ -143,7 +138,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class Windowed(Typed):
-    """A function over a window of rows."""
+    """A function over a window."""
 
     function: Typed
     partition_by: tuple[Typed, ...]
@@ -159,8 +154,6 @@ class Reads:
     Args:
         views: the views of its tables, once per reference.
         written: the product of the numbers of rows that it writes and computes.
-        generates: it makes rows of values.
-
 
     >>> Reads(("a",)) + Reads(("a", "b"), 3)
     Reads(views=('a', 'a', 'b'), written=3, generates=False)
@@ -188,13 +181,8 @@ class Subquery(Typed):
     """A query as a value; `rowmerge_nb.sql.typed.readings.subquery` builds it.
 
     Args:
-        kind: ``"scalar"``, ``"exists"`` or ``"in"``.
-        query: the query. A scalar of several columns is a row.
         value: the value that IN looks for. The query's column is cast to its type.
         outer: the columns of surrounding queries that it reads.
-        deterministic: it repeats its rows.
-        aggregates: it is an aggregation without groups: one row.
-        origins: the numbers of the expressions in it.
     """
 
     kind: str
@@ -271,7 +259,7 @@ def is_aggregated(node: Typed) -> bool:
 
 
 def references(node: Typed) -> frozenset[str]:
-    """Return the symbols that an expression reads, also within its subqueries.
+    """Return the symbols of an expression, also within subqueries.
 
     >>> sorted(references(Apply(Type("boolean"), "=", (Column(Type("date"), "a"), Column(Type("date"), "b")))))
     ['a', 'b']
@@ -373,11 +361,6 @@ def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
 
 
 def case_text(texts: list[str]) -> str:
-    """Write CASE with the texts of its conditions and values, and of ELSE.
-
-    >>> case_text(["a", "1", "b", "2", "3"])
-    'CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END'
-    """
     default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
     pairs = zip(texts[::2], texts[1::2], strict=True)
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)}{default} END"
@@ -397,18 +380,12 @@ _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
 
 
 def is_constant(node: Typed) -> bool:
-    """Return whether a value is independent of rows.
-
-    >>> one = Constant(Type("integer"), "1")
-    >>> is_constant(Apply(Type("integer"), "arithmetic", (one, one), "+")), is_constant(Column(Type("integer"), "a"))
-    (True, False)
-    """
     varying = (Column, Variable, Subquery, Aggregate, Windowed)
     return not any(isinstance(part, varying) for part in walk(node)) and is_deterministic(node)
 
 
 def constant_last(node: Apply) -> Apply:
-    """Return a sum or product with its constant last, as Trino writes it in messages of overflows.
+    """Return a sum or product with its constant last, as Trino's messages have it.
 
     >>> one, a = Constant(Type("integer"), "1"), Column(Type("integer"), "a")
     >>> constant_last(Apply(Type("integer"), "arithmetic", (one, a), "+")).arguments == (a, one)
@@ -437,7 +414,6 @@ def may_exceed_integer(node: Typed) -> bool:
 
 
 def is_deterministic(node: Typed) -> bool:
-    """Return whether the expression has the same value for the same row each time."""
     for part in walk(node):
         if isinstance(part, Subquery) and not part.deterministic:
             return False

@@ -11,15 +11,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Looked:
-    """JSON_EXISTS, JSON_VALUE or JSON_QUERY over the document, the path's variables, and default
-    values.
-
-    Args:
-        on_empty: NULL, ERROR, DEFAULT, EMPTY ARRAY or EMPTY OBJECT.
-        on_error: likewise; of JSON_EXISTS TRUE, FALSE, UNKNOWN or ERROR.
-        wrapper: WITHOUT, CONDITIONAL or UNCONDITIONAL.
-        quotes: KEEP or OMIT.
-        variables: names of the path's variables, and whether each is JSON.
+    """JSON_EXISTS, JSON_VALUE or JSON_QUERY, with the names of the path's variables, and whether
+    each is JSON.
     """
 
     path: JsonPath
@@ -37,8 +30,6 @@ class Constructed:
     Args:
         read: per value, whether it is JSON already.
         order: the indexes of members in the order of writing.
-        keeps_null: NULL ON NULL.
-        unique: WITH UNIQUE KEYS.
     """
 
     keys: int

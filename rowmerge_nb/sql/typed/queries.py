@@ -32,10 +32,8 @@ class Scanned:
     """A table.
 
     Args:
-        columns: its columns, with their names in the table.
         rows: returns an upper bound of its rows, or None.
         view: the view that an engine reads; its columns are ``c0``, ``c1``, ...
-        is_exact: ``rows`` returns the exact number.
         is_deterministic: a statement reads the same rows twice.
     """
 
@@ -72,7 +70,6 @@ class Valued:
 
     Args:
         first: returns texts or values of up to this many of the first rows.
-        forms: all rows.
         is_numbered: rows are numbered, because the forms do not keep their order.
     """
 
@@ -89,7 +86,6 @@ class Unnested:
 
     Args:
         columns: the outputs, the ordinality last.
-        groups: the number of columns of each item.
     """
 
     items: tuple[Typed, ...]
@@ -112,7 +108,6 @@ class Joined:
     """A join.
 
     Args:
-        kind: CROSS, INNER, LEFT, RIGHT or FULL.
         shared: the columns of USING with their values over both sides.
         lateral: the right side reads columns of the left one.
         rest: with USING, the other columns.
@@ -132,13 +127,8 @@ class Selected:
     """A SELECT with its ORDER BY and LIMIT.
 
     Args:
-        source: FROM, or None.
         outputs: the SELECT list. Without one, the query only has rows or has none.
-        keys: the keys of GROUP BY; None without GROUP BY.
-        sets: GROUPING SETS, ROLLUP or CUBE.
         order_by: ORDER BY, over columns of FROM or of the SELECT list.
-        limit: the largest number of rows, or None.
-        offset: the number of skipped rows.
         ties: rows that equal the last one by the keys come out too (WITH TIES).
     """
 
@@ -215,7 +205,7 @@ class Stepped:
 
 @dataclass(frozen=True, eq=False)
 class Failing:
-    """A query that fails with Trino's code and a message if it has a row."""
+    """Fails with Trino's code if it has a row."""
 
     source: Query
     code: str
@@ -224,8 +214,8 @@ class Failing:
 
 @dataclass(frozen=True, eq=False)
 class Extremes:
-    """One row about a query of one column, as one column of four fields: number of rows, of values
-    that are not NULL, minimum, maximum.
+    """One row about a query of one column: number of rows, of values that are not NULL, minimum,
+    maximum.
     """
 
     source: Query

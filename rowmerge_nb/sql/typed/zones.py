@@ -94,7 +94,6 @@ def _offset(name: str) -> str | None:
 
 @functools.cache
 def names_of_zones() -> str:
-    """Return all zone names, those of UTC too, as a list of SQL literals."""
     return ", ".join(f"'{name}'" for name in sorted(_regions() | set(UTC_NAMES)))
 
 
