@@ -87,6 +87,8 @@ class ValuesNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFunctionProcessorNode(QueryPlanNode):
+    """The rows of a table function."""
+
     meaning: ClassVar[str] = "Produces the rows of a table function."
     function: str
 

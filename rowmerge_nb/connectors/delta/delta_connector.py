@@ -50,10 +50,6 @@ class DeltaConnector(Connector):
         min_retention: the minimum age of what ``vacuum`` removes; running statements of other
             programs may need newer files.
 
-    Raises:
-        SetupError: deltalake is not installed.
-        RowMergeError: INVALID_ARGUMENTS.
-
     >>> import tempfile
     >>> connector = DeltaConnector(tempfile.mkdtemp())
     >>> connector.name, sorted(connector.get_table_properties())

@@ -35,7 +35,6 @@ class DataFile:
     """A live data file.
 
     Args:
-        path: as the log has it: relative to the table's folder, URL-encoded.
         partition: the text of each partition column's value; None for NULL.
         deleted: the positions in its deletion vector, ascending.
     """
@@ -52,7 +51,6 @@ class DeltaTableHandle(ConnectorTableHandle):
     """A table at the version that a statement reads.
 
     Args:
-        identity: the id that the table got at its creation.
         version: -1 for a table that the statement creates.
         pinned: whether the version was requested; it is never written.
     """
@@ -86,11 +84,7 @@ class DeltaInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class DeltaMergeTableHandle(ConnectorMergeTableHandle):
-    """The target of a MERGE.
-
-    Args:
-        files: its data files; row ids have their indexes.
-    """
+    """The target of a MERGE; row ids have the indexes of `files`."""
 
     files: tuple[DataFile, ...]
     prefix: str
@@ -109,11 +103,7 @@ class DeltaPartitioningHandle(ConnectorPartitioningHandle):
 
 @dataclass(frozen=True)
 class DeltaSplit(ConnectorSplit):
-    """A range of a data file: the row groups whose midpoint is in it.
-
-    Args:
-        number: the file's index in the merge handle.
-    """
+    """The row groups of a data file whose midpoints are in a range."""
 
     file: DataFile
     number: int

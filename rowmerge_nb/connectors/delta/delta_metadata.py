@@ -83,7 +83,6 @@ class DeltaTransaction:
 
     Args:
         prefix: the beginning of the names of its files, if it writes.
-        tables: the opened tables by name and version.
         folders: the folders that the statement writes to.
         actions: the steps of the commit, in order; each returns the new version, or None.
     """

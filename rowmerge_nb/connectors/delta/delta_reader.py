@@ -44,7 +44,7 @@ PAGE_ROWS: Final = 65_536
 
 
 class DeltaPageSourceProvider(ConnectorPageSourceProvider):
-    """Creates page sources of splits."""
+    """Creates page sources."""
 
     def create_page_source(
         self,
@@ -77,9 +77,6 @@ def read_file(
     """Yield pages of a file.
 
     Args:
-        table: the table.
-        file: the file.
-        columns: the columns to read, in order; the row id may be one of them.
         number: the file's number in row ids.
         within: the range of bytes in which the middle of a row group must be; None for all.
     """

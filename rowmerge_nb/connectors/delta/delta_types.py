@@ -52,11 +52,7 @@ _REFUSED_NAMES: Final = re.compile(r"[ ,;{}()\n\t=]")
 
 
 def columns_of(schema: str, table: object) -> tuple[ColumnMetadata, ...]:
-    """Return the columns of a schema in JSON.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a type without a counterpart.
-    """
+    """Return the columns of a schema in JSON, or raise NOT_SUPPORTED."""
     return tuple(
         ColumnMetadata(
             field["name"],
@@ -95,10 +91,7 @@ def _to_sql(delta_type: Any, path: str, table: object) -> Type:
 
 
 def schema_json(columns: Sequence[ColumnMetadata]) -> str:
-    """Return the schema of a new table in JSON.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED for types and names that Delta does not have.
+    """Return the schema of a new table in JSON, or raise NOT_SUPPORTED.
 
     >>> schema_json([ColumnMetadata("id", BIGINT, nullable=False)])
     '{"type": "struct", "fields": [{"name": "id", "type": "long", "nullable": false, "metadata": {}}]}'

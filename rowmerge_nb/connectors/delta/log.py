@@ -136,7 +136,6 @@ def files_of(table: DeltaTable, name: SchemaTableName) -> tuple[DataFile, ...]:
 
 
 def deleted_positions(table: DeltaTable) -> dict[str, npt.NDArray[np.int64]]:
-    """Return the positions that deletion vectors delete, by the path of their data file."""
     if "deletionVectors" not in (table.protocol().reader_features or ()):
         return {}
     root = f"{table.table_uri.rstrip('/')}/"
@@ -177,10 +176,8 @@ def commit(
     actions: Sequence[AddAction | RemoveAction],
     details: Mapping[str, Any],
 ) -> int:
-    """Commit actions as the version after the table's, and return it.
-
-    Raises:
-        ConnectorError: TRANSACTION_CONFLICT if another statement committed meanwhile.
+    """Commit actions as the version after the table's, and return it, or raise
+    TRANSACTION_CONFLICT.
     """
     return commit_by(
         table,
@@ -216,12 +213,7 @@ def commit_by(
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table that a statement creates.
-
-    Args:
-        schema: its columns in JSON.
-        replaced: the table that it replaces.
-    """
+    """A table that a statement creates, with its schema in JSON."""
 
     schema: str
     comment: str | None

@@ -99,7 +99,7 @@ def folder_of(names: Sequence[str], values: Sequence[str | None]) -> str:
 
 
 class DeltaBucketFunction(BucketFunction):
-    """Hashes partition values."""
+    """Raise NOT_SUPPORTED likewise for a table that cannot be written."""
 
     bucket_count = BUCKETS
 
@@ -117,7 +117,6 @@ class DeltaPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function of the partition values, or of the row id's file."""
         if not isinstance(partitioning_handle, DeltaPartitioningHandle):
             return super().get_bucket_function(
                 transaction_handle, session, partitioning_handle, partition_channel_types

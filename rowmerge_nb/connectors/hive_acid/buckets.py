@@ -53,7 +53,7 @@ class HiveUpdateHandle(ConnectorPartitioningHandle):
 
 
 def check_bucket_type(name: str, sql_type: Type) -> None:
-    """Raise NOT_SUPPORTED, with Trino's words, if a column cannot be a bucket column."""
+    """Raise NOT_SUPPORTED, with Trino's words."""
     if sql_type.base in _PLAIN:
         return
     if sql_type.base in {"array", "map"}:

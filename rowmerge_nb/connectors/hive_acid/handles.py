@@ -38,12 +38,7 @@ class HiveTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class HiveWrite:
-    """The part of a transaction that sinks need.
-
-    Args:
-        folder: the hidden folder below the table's in which tasks write. The driver creates and
-            removes it.
-    """
+    """The part of a transaction that sinks need."""
 
     write_id: int
     folder: str
@@ -71,7 +66,6 @@ class HiveSplit(ConnectorSplit):
 
     Args:
         original: bucket and number of the first row, for a file without row ids.
-        stripes: the half-open range of stripes; None for all.
         elsewhere: rows up to this write id are in another directory.
     """
 

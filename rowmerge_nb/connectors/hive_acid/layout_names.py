@@ -37,8 +37,6 @@ class AcidDirectory:
     """The parsed name of a directory in a table or partition.
 
     Args:
-        kind: ``"base"``, ``"delta"`` or ``"delete_delta"``.
-        lowest: the smallest write id; 0 for a base.
         visibility: the compaction's transaction (``_v12``), or None.
     """
 
@@ -159,7 +157,7 @@ def normalized_buckets(numbers: npt.NDArray[np.int32]) -> npt.NDArray[np.int64]:
 
 
 def escape(text: str) -> str:
-    """Escape a partition value for a directory's name, as Hive does.
+    """Escape a partition value for a directory's name.
 
     >>> escape("z a/b"), escape("x=1")
     ('z a%2Fb', 'x%3D1')

@@ -79,7 +79,6 @@ class HiveTransaction:
         beginning: the query for which it is being begun.
         attempt_folders: the table's folder and its hidden subfolder, for each write.
         placed_folders: directories moved to where readers look.
-        removed: tables whose files are removed after the commit.
     """
 
     number: int | None = None
@@ -195,9 +194,7 @@ class HiveAcidMetadata(UpdatableMetadata):
         metadata: ConnectorTableMetadata,
         save_mode: SaveMode = SaveMode.FAIL,
     ) -> None:
-        """Create a table; one that replaces another has a folder of its own, since the former
-        table's files stay until the commit.
-        """
+        """Create a table; a replaced table's files stay until the commit."""
         name, identity = metadata.name, uuid.uuid4().hex
         old_table = self.get_table_handle(session, name) if save_mode is SaveMode.REPLACE else None
         # Folders of schemas lie beside the default schema's tables and are recognized by their

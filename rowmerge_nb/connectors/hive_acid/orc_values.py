@@ -97,11 +97,8 @@ def check_partition_type(name: str, sql_type: Type) -> None:
 
 
 def from_file(array: pa.Array, sql_type: Type) -> pa.Array:
-    """Convert a file's array to the column's type: fields by position, char padded, timestamps in
-    microseconds.
-
-    Raises:
-        ValueError: the file has another type.
+    """Convert a file's array to the column's type, or raise ValueError: fields by position, char
+    padded, timestamps in microseconds.
 
     >>> from rowmerge_nb.spi.types import parse_type
     >>> from_file(pa.array(["x"]), parse_type("char(3)")).to_pylist()
@@ -111,7 +108,7 @@ def from_file(array: pa.Array, sql_type: Type) -> pa.Array:
 
 
 def to_file(array: pa.Array, name: str, sql_type: Type) -> pa.Array:
-    """Convert a channel for a file: lower-case field names, char without trailing spaces.
+    """Convert a channel for a file.
 
     Raises:
         ExecutionError: NOT_SUPPORTED for a timestamp that would not be read back unchanged.
@@ -243,7 +240,7 @@ def with_numbers(array: pa.Array, sql_type: Type) -> pa.Array:
 
 
 def has_early_fractions(array: pa.Array) -> bool:
-    """Return whether an array holds a timestamp before 1970 with a fraction, at any depth.
+    """Return whether an array holds a timestamp before 1970 with a fraction.
 
     >>> has_early_fractions(pa.array([[0, None], [-1_500_000]], pa.list_(pa.timestamp("us"))))
     True

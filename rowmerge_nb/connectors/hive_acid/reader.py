@@ -206,7 +206,7 @@ def _check_version(file: Path, table: HiveTable) -> None:
 
 
 class HivePageSourceProvider(ConnectorPageSourceProvider):
-    """A factory of page sources."""
+    """Creates page sources."""
 
     def create_page_source(
         self,

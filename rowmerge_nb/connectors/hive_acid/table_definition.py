@@ -71,10 +71,7 @@ def defined_table(
 
 
 def described_columns(columns: Any) -> list[ColumnMetadata]:
-    """Return columns from a program's names and types.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS.
+    """Return columns from a program's names and types, or raise INVALID_ARGUMENTS.
 
     >>> [(column.name, str(column.type)) for column in described_columns({"id": "bigint", "v": "varchar(5)"})]
     [('id', 'bigint'), ('v', 'varchar(5)')]

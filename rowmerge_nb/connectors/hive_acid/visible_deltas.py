@@ -27,11 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ValidTransactions:
-    """The transactions whose compactions (``_vN``) a reader may use.
-
-    Args:
-        uncommitted: open and aborted ones.
-    """
+    """The transactions whose compactions (``_vN``) a reader may use."""
 
     high_watermark: int
     uncommitted: frozenset[int] = field(default_factory=frozenset)
@@ -42,11 +38,7 @@ class ValidTransactions:
 
 @dataclass(frozen=True)
 class ValidWriteIds:
-    """The write ids that a reader of a table sees.
-
-    Args:
-        high_watermark: the largest allocated write id.
-    """
+    """The write ids that a reader of a table sees."""
 
     high_watermark: int
     open: frozenset[int] = field(default_factory=frozenset)
@@ -143,7 +135,6 @@ class AcidState:
     """The directories and files that a reader of one table or partition uses.
 
     Args:
-        originals: files without row ids.
         overlaps: for deltas that overlap, the largest write id whose rows another directory has.
     """
 
@@ -414,7 +405,7 @@ def _is_next_statement(last: AcidDirectory, directory: AcidDirectory) -> bool:
 
 
 def declared_version(folder: Path) -> int | None:
-    """Return the format version that a base or delta declares, or None; HIVE_BAD_DATA if invalid."""
+    """Return the format version that a base or delta declares, if any."""
     file = folder / VERSION_FILE
     try:
         text = file.read_text(encoding="utf-8").strip()

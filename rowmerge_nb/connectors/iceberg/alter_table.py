@@ -59,10 +59,8 @@ _WIDER: Final = (
 def stage_alteration(
     handle: IcebergTableHandle, alteration: Alteration, transaction: Transaction
 ) -> None:
-    """Add a change of a table's columns, properties or comments to a pyiceberg transaction.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for what Iceberg does not allow, such as narrowing a type.
+    """Add a change of columns, properties or comments to a pyiceberg transaction; NOT_SUPPORTED for
+    what Iceberg does not allow.
     """
     if isinstance(alteration, SetTableComment):
         if alteration.comment is not None:

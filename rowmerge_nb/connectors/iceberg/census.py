@@ -22,12 +22,7 @@ _METADATA: Final = "/metadata"
 
 @dataclass
 class Census:
-    """The tables of a catalog.
-
-    Args:
-        known_paths: the paths of all referenced files, as far as they can be read.
-        errors: why tables were skipped, by name.
-    """
+    """The tables of a catalog."""
 
     tables: list[Table] = field(default_factory=list)
     known_paths: set[str] = field(default_factory=set)
@@ -71,10 +66,7 @@ class Census:
         """Skip a table.
 
         Args:
-            name: the table's name.
-            error: the reason.
             metadata_files: the candidates for its metadata file, if known.
-            table: the table, if its metadata can be read.
         """
         self.errors[name] = error
         self._folders |= set(map(_folder_of, metadata_files))

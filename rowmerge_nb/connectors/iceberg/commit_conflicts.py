@@ -34,7 +34,6 @@ class Change:
 
     Args:
         deletes: position delete files to add, one per data file.
-        deleted_from: the data files of `deletes`, and those that are removed.
         read: the live files at the start of the statement; None for INSERT.
         scans: the predicates of the statement's scans.
         serializable: whether commits of rows that match `scans` are conflicts too.

@@ -97,7 +97,7 @@ def replace(
     properties: Mapping[str, str],
     writer: Writer,
 ) -> ConnectorTableVersion:
-    """Commit a replaced table in a snapshot without a parent; any concurrent commit is a conflict."""
+    """Commit a replaced table in a snapshot without a parent."""
     check_head(original, now)
     if now.metadata.current_schema_id != original.schema_id:
         conflict(original.name, "its columns were altered")

@@ -231,9 +231,6 @@ class IcebergConnector(Connector):
                 remove_folder(loaded.folder)
 
     def _sweep(self, age: float) -> None:
-        """Remove what tasks have written after the rollback of their statement, `age` seconds after
-        it.
-        """
         now = time.monotonic()
         with self._lock:
             ready = [transaction for since, transaction in self._late if now - since >= age]
@@ -429,7 +426,6 @@ class IcebergConnector(Connector):
             )
 
     def _orphans(self, age: timedelta) -> list[tuple[Orphan, Table | None]]:
-        """Return orphans with their tables; None for the folder of an uncommitted or dropped table."""
         # Folders first, then running statements, then tables: a table created meanwhile is not
         # mistaken for an orphan.
         folders = (

@@ -48,11 +48,8 @@ def _arrow_type(field: Field) -> pa.DataType:
 
 
 def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table:
-    """Convert a page to the schema of data files.
-
-    Raises:
-        ConnectorError: CONSTRAINT_VIOLATION for a required field that is NULL, or a fixed value of
-            another length.
+    """Convert a page to the schema of data files; CONSTRAINT_VIOLATION for a required NULL, or a
+    fixed value of another length.
     """
     arrays = [
         _stored(page.column(i), field, schema.field(i).type, field.name)

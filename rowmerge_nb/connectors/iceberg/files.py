@@ -62,12 +62,7 @@ def file_io(properties: Mapping[str, str], location: str) -> Any:
 
 
 def open_file(properties: Mapping[str, str], location: str) -> Any:
-    """Open a file for reading.
-
-    Raises:
-        FileNotFoundError: it does not exist.
-        ConnectorError: PERMISSION_DENIED or ICEBERG_BAD_DATA for an untrusted location.
-    """
+    """Open a file, or raise FileNotFoundError, PERMISSION_DENIED or ICEBERG_BAD_DATA."""
     path = local_path(location)
     if path is not None:
         require_readable(path)

@@ -37,8 +37,6 @@ class Field:
     Args:
         type_name: Iceberg's type: ``"int"``, ``"uuid"``, ``"struct"``, ...
         default: the value in rows of older files.
-        comment: Iceberg's doc.
-        length: the number of bytes of a ``fixed`` value.
     """
 
     id: int
@@ -84,7 +82,6 @@ class PartitionField:
     """A field of a table's partitioning.
 
     Args:
-        column: the index of the source column.
         path: the indexes of nested fields in that column, from the outside in.
     """
 
@@ -107,8 +104,6 @@ class IcebergTableHandle(ConnectorTableHandle):
     """A table at the snapshot that a statement reads.
 
     Args:
-        data_location: the folder of new data files.
-        spec_id: the id of the partitioning of new files.
         sql_properties: the properties of CREATE TABLE.
         pinned: whether the snapshot was requested; it is read with its own columns, and never
             written.
@@ -204,7 +199,6 @@ class DeleteFile:
     """A file that deletes rows of a data file.
 
     Args:
-        content: ``"position"``, ``"vector"`` or ``"equality"``.
         whole: whether all of its positions refer to one data file.
         fields: the columns that an equality delete compares.
         file: its size and number of deletes, as the manifest has them.
@@ -224,10 +218,8 @@ class IcebergSplit(ConnectorSplit):
     Args:
         file: its index in the merge handle; -1 if rows are only read.
         constants: values of partition columns, by field id, for files without these columns.
-        domains: predicates that skip row groups, by field id.
         carries_rows: whether reading the whole table on the driver is cheaper than a task.
         partition: the file's partition as a path, if the statement reads it.
-        data_file: the size and number of rows of the file, as the manifest has them.
     """
 
     path: str

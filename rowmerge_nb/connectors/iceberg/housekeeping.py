@@ -101,12 +101,7 @@ def _on_disk(path: str, prefix: str, *, recursive: bool) -> Iterator[File]:
 
 @dataclass
 class Removal:
-    """The removal of a table's unreferenced files.
-
-    Args:
-        reasons: why files were not removed, by location.
-        problems: messages about unreadable tables.
-    """
+    """The removal of a table's unreferenced files, and why others stay."""
 
     io: Any
     removed: list[str] = field(default_factory=list)
@@ -156,11 +151,8 @@ def _shortened(locations: Sequence[str]) -> str:
 
 
 def has_files(io: Any, location: str, *, deep: bool = True) -> bool:
-    """Return whether a location contains files.
-
-    Raises:
-        OSError: it cannot be listed.
-        ValueError: the scheme is unknown.
+    """Return whether a location contains files; OSError if it cannot be listed, ValueError for an
+    unknown scheme.
     """
     path = local_path(location.rstrip("/"))
     if path is None:
@@ -213,8 +205,6 @@ class Note:
     Args:
         process: the process in the note; ``""`` for an empty note, None for a note that
             disappeared.
-        since: the time since the last heartbeat.
-        is_alive: None for a process on another machine.
     """
 
     process: str | None
@@ -303,10 +293,7 @@ class Search:
 
     Args:
         known_paths: the files that any table of the catalog references, read after the listing.
-        running: the prefixes of this connector's running statements.
         ended_prefixes: those of its ended statements, whose leftovers are orphans at any age.
-        age: the minimum age of files of unknown origin.
-        owns: whether a file may be removed for this table.
         is_shared: whether a folder may contain files of others.
         reasons: why unreferenced files are not orphans, by location.
     """
@@ -410,8 +397,6 @@ def folders_without_table(
     Args:
         folders: folders without a table. One with a metadata file is skipped, unless a statement
             left its note and that first file.
-        running: the prefixes of this connector's running statements.
-        age: the minimum age of a folder without a note.
     """
     for folder in sorted(folders):
         if not _FOLDER.fullmatch(folder.name):

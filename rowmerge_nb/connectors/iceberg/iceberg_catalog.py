@@ -91,11 +91,7 @@ class Tables(TableRemoval):
         return creation, folder
 
     def register(self, name: SchemaTableName, metadata_location: str) -> None:
-        """Register a table by its metadata file, which pyiceberg does not check.
-
-        Raises:
-            ConnectorError: ICEBERG_INVALID_METADATA, TABLE_ALREADY_EXISTS or SCHEMA_NOT_FOUND.
-        """
+        """Register a table by its metadata file, which pyiceberg does not check."""
         from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
         from pyiceberg.serializers import FromInputFile
 
@@ -148,7 +144,6 @@ class Tables(TableRemoval):
     def commit(
         self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
     ) -> ConnectorTableVersion | None:
-        """Commit a statement's change to a table, or a new table; return the snapshot."""
         from rowmerge_nb.connectors.iceberg.commit_conflicts import conflict
         from rowmerge_nb.connectors.iceberg.commits import commit, replace
 

@@ -51,11 +51,7 @@ _READ: Final = {
 
 
 def fields_of(schema: Schema, table: object) -> tuple[Field, ...]:
-    """Return the columns of a schema.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a type without a counterpart.
-    """
+    """Return the columns of a schema, or raise NOT_SUPPORTED."""
     return tuple(field_of(field, field.name, table) for field in schema.fields)
 
 
@@ -106,10 +102,8 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
 
 @contextmanager
 def names_apart() -> Iterator[None]:
-    """Convert pyiceberg's error for ambiguous names; it joins the names of nested fields with dots.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED.
+    """Convert pyiceberg's error for ambiguous names to NOT_SUPPORTED; it joins the names of nested
+    fields with dots.
     """
     try:
         yield
@@ -125,9 +119,7 @@ def names_apart() -> Iterator[None]:
 
 def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
     """Return the schema of a new table; as in Trino, a type without a counterpart is widened.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED for unsupported types, defaults and ambiguous names.
+    Others are NOT_SUPPORTED.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
     from pyiceberg.types import NestedField

@@ -113,11 +113,9 @@ class Loaded:
     """A table in a transaction.
 
     Args:
-        folder: the new folder of a new table.
         read: its files, once its rows are to be changed.
         evolved: the schema with the columns that the statement adds.
         replacement: the transaction of CREATE OR REPLACE TABLE.
-        original: the table before its replacement.
         shows_places: whether splits include their partition.
     """
 
@@ -148,8 +146,6 @@ class IcebergTransaction(Writer):
     """A transaction, and the writer of its files.
 
     Args:
-        tables: the tables by name; None for missing ones.
-        versioned: tables at an explicitly requested snapshot.
         actions: the steps of the commit, in order; each returns the new version, or None.
     """
 

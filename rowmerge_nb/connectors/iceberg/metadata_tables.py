@@ -412,7 +412,6 @@ def _bounds(encoded: Mapping[int, bytes] | None, schema: Schema) -> dict[int, An
 
 
 def _value(iceberg_type: IcebergType, number: Any) -> Any:
-    """Convert a bound to Python's type, or return its number if that overflows."""
     try:
         match str(iceberg_type):
             case "date":
@@ -528,7 +527,7 @@ _COUNTS: Final = (parse_type("bigint"), parse_type("bigint"))
 
 
 def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
-    """Return minimum, maximum, NULL count and NaN count; None if a file lacks it."""
+    """Return minimum, maximum, NULL count and NaN count."""
     iceberg_type: Any = field.field_type
     lower, upper = (
         _extreme(

@@ -44,7 +44,6 @@ def _note_location(table: IcebergTableHandle, prefix: str) -> str:
 
 
 def metadata_id(prefix: str, attempt: int) -> uuid.UUID:
-    """Return the id in the name of a metadata file, by statement and attempt."""
     return uuid.uuid5(_METADATA_FILES, f"{prefix}/{attempt}")
 
 
@@ -68,7 +67,7 @@ class Writer:
     """A statement as other processes see it: the prefix of its files, and its notes.
 
     Args:
-        prefix: the unique prefix of its files' names; ``""`` before it has a name.
+        prefix: the prefix of its files' names; ``""`` before it has one.
         is_submitted: whether the catalog may have been asked to commit, so that files may belong to
             a table.
     """
@@ -84,9 +83,7 @@ class Writer:
         self.prefix = self.prefix or f"{query_id}-{uuid.uuid4().hex[:8]}"
 
     def note(self, table: IcebergTableHandle, *, data: bool = False) -> None:
-        """Write a table's missing notes before the first file; ConnectorError if that fails, or for
-        a relative folder.
-        """
+        """Write a table's missing notes before the first file."""
         self.name("commit")
         for location in _locations(table, self.prefix, data=data):
             if location in self.notes:

@@ -29,12 +29,7 @@ _INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
 def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = None) -> Catalog:
-    """Return the catalog in a warehouse directory: a SQLite file.
-
-    Raises:
-        SetupError: pyiceberg is not installed.
-        ConnectorError: ICEBERG_FILESYSTEM_ERROR or ICEBERG_CATALOG_ERROR.
-    """
+    """Return the catalog in a warehouse directory: a SQLite file."""
     try:
         from sqlalchemy import URL
 
@@ -110,12 +105,7 @@ def location_of(path: Path) -> str:
 
 
 def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Load a catalog of pyiceberg's configuration.
-
-    Raises:
-        SetupError: a library is not installed.
-        ConnectorError: ICEBERG_CATALOG_ERROR if the catalog does not answer.
-    """
+    """Load a catalog of pyiceberg's configuration."""
     try:
         from pyiceberg.catalog import load_catalog
     except ImportError as error:
@@ -183,11 +173,7 @@ def _missing() -> SetupError:
 
 @contextmanager
 def catalog_errors(what: str) -> Iterator[None]:
-    """Convert errors of a catalog.
-
-    Raises:
-        ConnectorError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED or ICEBERG_CATALOG_ERROR.
-    """
+    """Convert errors of a catalog."""
     try:
         yield
     except (ConnectorError, SetupError):

@@ -29,7 +29,6 @@ class PartitionPlanner(ManifestGroupPlanner):
     """
 
     def matching(self, entries: Iterable[ManifestEntry]) -> Iterator[ManifestEntry]:
-        """Yield the entries that the filter needs, of entries that have been read."""
         partitions = KeyDefaultDict(self._build_partition_evaluator)
         metrics = self._build_metrics_evaluator()
         for entry in entries:

@@ -149,7 +149,7 @@ def _plain(array: pa.Array) -> list[Any]:
 
 
 def folder_of(partitioning: Sequence[PartitionField], values: Sequence[Any]) -> str:
-    """Return the folder of a partition, named as in Iceberg; nothing reads the names back.
+    """Return the folder of a partition; nothing reads its name back.
 
     >>> day = PartitionField("d_day", 0, (), Transform("day", "d", None, "date"))
     >>> folder_of([day, PartitionField("s", 1, (), Transform("identity", "s"))], [19782, "a/b"])
@@ -220,7 +220,6 @@ class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):
         partitioning_handle: ConnectorPartitioningHandle,
         partition_channel_types: tuple[Type, ...],
     ) -> BucketFunction:
-        """Return the function of the partition values, or of the row id's file."""
         if not isinstance(partitioning_handle, IcebergPartitioningHandle):
             return super().get_bucket_function(
                 transaction_handle, session, partitioning_handle, partition_channel_types

@@ -33,11 +33,7 @@ _HINT: Final = "Rewrite the table's files with another engine, or read it there.
 
 @dataclass
 class Content:
-    """The live files of a snapshot.
-
-    Args:
-        data: entries of data files, sorted by path.
-    """
+    """The live files of a snapshot, sorted by path."""
 
     data: list[ManifestEntry] = field(default_factory=list)
     deletes: list[ManifestEntry] = field(default_factory=list)
@@ -59,9 +55,7 @@ def paths_of(entries: Iterable[ManifestEntry]) -> set[str]:
 def content_of(
     table: Table, snapshot_id: int | None, filtered: BooleanExpression | None = None
 ) -> Content:
-    """Return the live files of a snapshot that may satisfy a filter, or raise
-    ICEBERG_INVALID_METADATA.
-    """
+    """Return the live files of a snapshot that may satisfy a filter."""
     from pyiceberg.expressions import AlwaysTrue
     from pyiceberg.manifest import DataFileContent
 
@@ -93,9 +87,7 @@ def content_of(
 def matching_content(
     table: Table, snapshot_id: int | None, content: Content, filtered: BooleanExpression
 ) -> Content:
-    """Return the files of a snapshot's content that may satisfy a filter, or raise
-    ICEBERG_INVALID_METADATA.
-    """
+    """Return the files of a snapshot's content that may satisfy a filter."""
     from pyiceberg.expressions import AlwaysTrue
 
     from rowmerge_nb.connectors.iceberg.partition_pruning import PartitionPlanner
@@ -444,7 +436,6 @@ def splits_of(
 def whole_files(
     table: Table, handle: IcebergTableHandle, content: Content
 ) -> tuple[IcebergSplit, ...]:
-    """Return a split for each data file, in the order of row ids."""
     index = DeleteIndex(table, handle, content.deletes)
     specs = {
         number: _constants(spec, handle.fields) for number, spec in table.metadata.specs().items()
@@ -466,7 +457,7 @@ def whole_files(
 
 
 def _partition_path(table: Table, file: DataFile) -> str:
-    """Return a file's partition as a path; its columns may have been dropped."""
+    """Return a file's partition as a path."""
     spec = table.metadata.specs()[file.spec_id]
     sources = {part.source_id for part in spec.fields}
     schemas = (table.schema(), *reversed(table.metadata.schemas))

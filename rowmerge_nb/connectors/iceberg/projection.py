@@ -142,11 +142,7 @@ def constant(field: Field, value: Any, rows: int) -> pa.Array:
 def find_fields(
     fields: Sequence[Field], schema: pa.Schema, mapping: str | None, location: str
 ) -> tuple[FileField, ...]:
-    """Match fields to a file's columns.
-
-    Raises:
-        ConnectorError: ICEBERG_BAD_DATA if there are neither field ids nor a name mapping.
-    """
+    """Match fields to a file's columns; ICEBERG_BAD_DATA without field ids and name mapping."""
     if any(field.metadata and _ID in field.metadata for field in schema):
         return tuple(_match(field, list(schema), _id_of) for field in fields)
     if mapping is None:
@@ -190,7 +186,7 @@ def _match(
 def _inside(
     field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]
 ) -> tuple[FileField, ...]:
-    """Match the parts of a field; an element, key or value is matched by position."""
+    """Match the parts of a field."""
     parts = _parts(column.type)
     if field.type_name == "struct":
         return tuple(_match(part, parts, id_of) for part in field.fields)

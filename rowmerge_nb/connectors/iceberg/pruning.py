@@ -57,7 +57,6 @@ def expression_of(constraint: Constraint, schema: Schema) -> BooleanExpression:
 
 
 def _is_beyond(domain: ColumnDomain, schema: Schema, name: str) -> bool:
-    """Return whether bounds of a real column are infinite, which pyiceberg treats as out of range."""
     from pyiceberg.types import FloatType
 
     with suppress(TypeError, ValueError):

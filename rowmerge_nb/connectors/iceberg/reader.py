@@ -52,7 +52,7 @@ PAGE_ROWS: Final = 65_536
 
 
 class IcebergPageSourceProvider(ConnectorPageSourceProvider):
-    """Creates page sources of splits."""
+    """Creates page sources."""
 
     def create_page_source(
         self,

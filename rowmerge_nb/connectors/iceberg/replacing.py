@@ -25,12 +25,7 @@ if TYPE_CHECKING:
 
 
 def begin_replacement(table: Table, definition: Definition) -> Transaction:
-    """Return a pyiceberg transaction that replaces a table, without the snapshot of its rows.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY for another location.
-        ConnectorError: NOT_SUPPORTED for an older format version.
-    """
+    """Return a pyiceberg transaction that replaces a table, without the snapshot of its rows."""
     from pyiceberg.table.refs import MAIN_BRANCH
 
     u = _updates()
@@ -69,7 +64,6 @@ def begin_replacement(table: Table, definition: Definition) -> Transaction:
 
 
 def _updates() -> Any:
-    """Return pyiceberg's updates as Any, since type checkers reject the names of their arguments."""
     from pyiceberg.table import update
 
     return update
@@ -193,7 +187,7 @@ def _order_updates(definition: Definition, schema: Schema, metadata: TableMetada
 
 
 def order_updates(metadata: TableMetadata, fields: Sequence[SortField]) -> list[Any]:
-    """Return pyiceberg's updates that set a table's sort order; no fields mean unsorted."""
+    """Return pyiceberg's updates that set a table's sort order."""
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
     u = _updates()

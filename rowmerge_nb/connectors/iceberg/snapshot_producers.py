@@ -150,7 +150,7 @@ class SnapshotProducer(_SnapshotProducer[Any]):
     def _with_totals(
         self, entries: Mapping[str, str], properties: Mapping[str, str] | None
     ) -> Summary:
-        """Return a summary with totals; pyiceberg has none for REPLACE, which is counted like
+        """Add totals to a summary; pyiceberg has none for REPLACE, which is counted like
         OVERWRITE.
         """
         operation = self._operation
@@ -290,7 +290,7 @@ class Truncation(SnapshotProducer, _FastAppendFiles):
 
 
 class Emptying(Truncation):
-    """Removes all files of a table, unless another commit has changed it."""
+    """Removes all files of a table that no other commit has changed."""
 
     def __init__(self, handle: IcebergTableHandle, transaction: Transaction) -> None:
         self._handle = handle

@@ -19,10 +19,8 @@ if TYPE_CHECKING:
 def snapshot_of(
     table: Table, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str
 ) -> Snapshot:
-    """Find the snapshot of a version by Trino's rules: by id, tag, branch, or time.
-
-    Raises:
-        ConnectorError: INVALID_ARGUMENTS if there is none, NOT_SUPPORTED for another type.
+    """Find the snapshot of a version by Trino's rules: by id, tag, branch, or time;
+    INVALID_ARGUMENTS if there is none.
     """
     snapshot_id = (
         _at(table, name, version.instant(time_zone))

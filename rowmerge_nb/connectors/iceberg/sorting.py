@@ -53,10 +53,7 @@ class SortKey:
 
 
 def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
-    """Parse the property ``sorted_by``.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY.
+    """Parse ``sorted_by``, or raise INVALID_TABLE_PROPERTY.
 
     >>> [str(key) for key in parse_keys(["ID", '"a b" desc', "c ASC NULLS LAST"])]
     ['id ASC NULLS FIRST', '"a b" DESC NULLS LAST', 'c ASC NULLS LAST']
@@ -80,12 +77,7 @@ def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
 
 
 def order_of(keys: Sequence[SortKey], schema: Schema) -> SortOrder:
-    """Return Iceberg's sort order for keys.
-
-    Raises:
-        AnalysisError: COLUMN_NOT_FOUND, or INVALID_TABLE_PROPERTY for a column whose values have no
-            order.
-    """
+    """Return Iceberg's sort order for keys, or raise COLUMN_NOT_FOUND or INVALID_TABLE_PROPERTY."""
     from pyiceberg.table.sorting import (
         UNSORTED_SORT_ORDER,
         NullOrder,

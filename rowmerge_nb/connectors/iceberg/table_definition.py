@@ -112,11 +112,7 @@ COMMENT: Final = "comment"
 
 
 def defined_table(metadata: ConnectorTableMetadata) -> Definition:
-    """Validate the definition of a table.
-
-    Raises:
-        AnalysisError: INVALID_TABLE_PROPERTY or NOT_SUPPORTED.
-    """
+    """Validate the definition of a table, or raise INVALID_TABLE_PROPERTY or NOT_SUPPORTED."""
     settings = _checked(metadata.properties)
     if "data_location" in settings and not settings.get("object_store_layout_enabled", False):
         raise invalid_property(
@@ -151,7 +147,6 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
 
 
 def extra_properties(settings: Mapping[str, Any]) -> dict[str, str]:
-    """Return the properties of Iceberg that a definition sets by their own names."""
     extra = settings.get("extra_properties") or {}
     return {name: str(value).lower() for name, value in extra.items()}
 

@@ -74,11 +74,7 @@ class TableLookup:
             raise
 
     def load(self, name: SchemaTableName) -> Table | None:
-        """Load a table, or return None.
-
-        Raises:
-            ConnectorError: ICEBERG_MISSING_METADATA or ICEBERG_INVALID_METADATA.
-        """
+        """Load a table, or return None; ICEBERG_MISSING_METADATA or ICEBERG_INVALID_METADATA."""
         table = self._load((name.schema, name.table), name)
         if table is not None:
             return table

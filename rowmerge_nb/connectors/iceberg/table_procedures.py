@@ -63,9 +63,7 @@ _DISABLED: Final = ("ADD_FILES", "ADD_FILES_FROM_TABLE")
 
 
 def procedures_of(rollback: Callable[..., None]) -> tuple[Procedure, ...]:
-    """Return the procedures of ``CALL catalog.system.name(...)``; ``rollback`` is called with
-    session, schema, table and snapshot.
-    """
+    """Return the procedures of ``CALL catalog.system.name(...)``."""
     arguments = (
         ProcedureArgument("schema", VARCHAR),
         ProcedureArgument("table", VARCHAR),

@@ -38,7 +38,7 @@ from rowmerge_nb.connectors.iceberg.table_lookup import TableLookup
 
 
 class TableRemoval(TableLookup):
-    """The tables of a catalog, and the files that nothing refers to."""
+    """Tables, and the files that nothing refers to."""
 
     def expire(self, handle: IcebergTableHandle, before: dt.datetime, writer: Writer) -> Removal:
         """Expire old, unused snapshots, and remove files in the table's own folders that nothing

@@ -38,9 +38,6 @@ _PROVIDER: Final = "write.py-location-provider.impl"
 class CheckedFiles(FileIO):
     """File access through the catalog's connections, restricted to the servers that its
     configuration names.
-
-    Args:
-        folder: the folder of the table's metadata file in the catalog.
     """
 
     def __init__(self, files: FileIO, properties: Mapping[str, Any], folder: str = "") -> None:
@@ -105,7 +102,7 @@ class _GuardedTable(Table):
 
 
 class GuardedCatalog(Catalog):
-    """A mixin for catalogs that loads and commits tables by the catalog's own configuration only."""
+    """Loads and commits tables by the catalog's own configuration only."""
 
     trusts_entries = True
     """Whether the catalog is a separate service, whose metadata locations are trusted."""

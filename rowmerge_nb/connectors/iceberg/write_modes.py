@@ -53,7 +53,6 @@ def write_mode(handle: IcebergTableHandle, session: ConnectorSession) -> WriteMo
 
 
 def distribution(handle: IcebergTableHandle, session: ConnectorSession) -> Distribution:
-    """Return the distribution of new rows; by default each partition has one writer."""
     value = handle.properties.get(_distribution_property(handle, session), Distribution.HASH)
     return Distribution(value.lower())
 

@@ -36,9 +36,7 @@ def alteration_sql(
     alteration: Alteration,
     declared: Callable[[str, Type], str],
 ) -> list[str]:
-    """Build the statements that alter a table or comment on it; NOT_SUPPORTED if the database has
-    none.
-    """
+    """Build the statements that alter a table or comment on it."""
     table = store.table(handle)
     match alteration:
         case SetTableComment(comment=comment):

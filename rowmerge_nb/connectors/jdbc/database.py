@@ -45,8 +45,6 @@ class Reading:
 
     Args:
         select: the expression that converts its values for the driver.
-        misfit: the condition of values that do not fit the type, or ``""``.
-        column: the unconverted column, to show a misfit.
     """
 
     select: str
@@ -68,7 +66,6 @@ class Follower:
 
     Args:
         what: the effect of reinserting updated rows.
-        column: the column that it follows; None for any change.
     """
 
     what: str
@@ -76,7 +73,6 @@ class Follower:
 
     @classmethod
     def table(cls, name: str, column: str | None = None) -> Follower:
-        """Return the follower by a foreign key, on deletion or on a column's update."""
         return cls(
             f"table '{name}' would {'follow' if column is None else 'not follow'}: its foreign key"
             " says so",

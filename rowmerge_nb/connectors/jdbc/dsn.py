@@ -20,7 +20,7 @@ def startup_options(dsn: str) -> str:
 
 
 def shown(dsn: str) -> str:
-    """Return the database of a connection string, without user and secrets.
+    """Return the database, without user and secrets.
 
     >>> shown("postgresql://ann:secret@db:5433/shop"), shown("host=db password=secret"), shown("?")
     ('host=db port=5433 dbname=shop', 'host=db', 'its default place')

@@ -27,7 +27,6 @@ class JdbcColumn:
     Args:
         nullable: whether NULL may be written; a default may replace it.
         default: the expression that replaces NULL in a NOT NULL column.
-        cast: the suffix that converts a staged value: ``::uuid``.
     """
 
     name: str
@@ -53,8 +52,6 @@ class JdbcTableHandle(ConnectorTableHandle):
     """A table or view.
 
     Args:
-        key: the primary key's columns, in order.
-        kind: ``table``, or ``view`` and the like.
         ranges: whether it can be read in ranges of row addresses.
         refusing: the SQL that makes a statement fail if a row breaks a constraint.
     """
@@ -96,10 +93,7 @@ class JdbcSplit(ConnectorSplit):
     """A range of a table's rows.
 
     Args:
-        low: the first row address (SQLite: rowid or key, PostgreSQL: block), or None.
-        high: the first row address after the range, or None.
         address: the SQL of the address, if it differs between tables.
-        snapshot: the database's name of the snapshot, or ``""``.
     """
 
     low: int | None = None
@@ -124,7 +118,7 @@ class Stage:
 
 @dataclass(frozen=True)
 class JdbcInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT, and the columns that it names."""
+    """The target of an INSERT, and its columns."""
 
     table_handle: JdbcTableHandle
     stage: Stage

@@ -16,11 +16,8 @@ T = TypeVar("T")
 
 
 def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
-    """Run a call and return its result; ``cancel`` asks the driver to end it, from another thread.
-
-    Raises:
-        KeyboardInterrupt: an interrupt came, and the call has ended. A second interrupt does not
-            wait for that.
+    """Run a call and return its result; ``cancel`` asks the driver to end it, from another
+    thread.
     """
     if threading.current_thread() is not threading.main_thread():
         return call()

@@ -34,7 +34,6 @@ class ColumnTerms:
         equal: the expression for ``IN``; ``""`` if the database's equality is wider.
         ordered: the expression for ``>=`` and ``<=``; ``""`` if the order differs.
         low: formats a lower bound that is not a comparison.
-        high: likewise for an upper bound.
     """
 
     literal: Callable[[Any], str | None]

@@ -36,7 +36,6 @@ class StagedChanges:
 
     Args:
         stage: the stage's name in SQL; all its rows are valid.
-        whole_rows: whether updated rows are staged with all columns, and can be reinserted.
     """
 
     store: Store

@@ -71,7 +71,7 @@ class StageWriter(ABC):
 
 
 class StageFileWriter(StageWriter):
-    """Writes an Arrow file into a directory."""
+    """Writes an Arrow file."""
 
     def __init__(self, directory: str) -> None:
         super().__init__()

@@ -230,12 +230,7 @@ class MemoryConnector(Connector):
     def append(
         self, transaction: MemoryTransaction, handle: MemoryTableHandle, rows: pa.Table
     ) -> None:
-        """Append rows to a table's current version, which may be newer than the handle's.
-
-        Raises:
-            ExecutionError: CONSTRAINT_VIOLATION if they repeat a key.
-            ConnectorError: TRANSACTION_CONFLICT if the table was dropped, replaced or altered.
-        """
+        """Append rows to a table's current version, which may be newer than the handle's."""
         with self._lock:
             table = self._tables.get(handle.name)
             if table is None or not table.takes(handle.metadata, handle.version):
@@ -301,7 +296,7 @@ class MemoryConnector(Connector):
 
 
 class MemorySplitManager(ConnectorSplitManager):
-    """The split manager."""
+    """Splits tables."""
 
     def __init__(self, connector: MemoryConnector) -> None:
         self._connector = connector

@@ -19,11 +19,7 @@ from rowmerge_nb.spi import (
 
 @dataclass(frozen=True)
 class MemoryTableHandle(ConnectorTableHandle):
-    """One version of a table.
-
-    Args:
-        added: the last columns, which a MERGE adds and the version lacks.
-    """
+    """One version of a table, and columns that a MERGE adds."""
 
     name: SchemaTableName
     version: int
@@ -60,7 +56,6 @@ class MemoryPartitioningHandle(ConnectorPartitioningHandle):
 
     Args:
         arguments: indexes of the columns in the layout; None for the layout of row ids.
-        transforms: the transforms of partition values, without buckets.
     """
 
     bucket_count: int

@@ -49,8 +49,6 @@ class MemorySplit(ConnectorSplit):
 
     Args:
         data: the pages as an Arrow stream, for small tables.
-        path: the Arrow file of the version, for large ones.
-        pages: the half-open range of pages in the file.
     """
 
     first: int
@@ -199,7 +197,7 @@ def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:
 
 
 class MemoryPageSourceProvider(ConnectorPageSourceProvider):
-    """A factory of page sources."""
+    """Creates page sources."""
 
     def create_page_source(
         self,

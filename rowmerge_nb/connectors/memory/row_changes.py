@@ -18,7 +18,7 @@ FRAGMENT_BYTES = 32 * 1024 * 1024
 
 
 def encode(change_kind: str, pages: Sequence[Page]) -> Iterator[bytes]:
-    """Pack pages of one schema into fragments of up to about 32 MB."""
+    """Pack pages into fragments of up to about 32 MB."""
     waiting: list[Page] = []
     for page in pages:
         waiting.append(page)

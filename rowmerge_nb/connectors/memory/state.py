@@ -29,7 +29,6 @@ class MemoryTable:
     """A table.
 
     Args:
-        committed: commit times by version.
         former_columns: columns of versions that differ from the current ones.
         first: the first version, which identifies a recreated table.
     """
@@ -155,7 +154,7 @@ KEEPING: Final = "MemoryConnector(keep_versions=...) says how many are kept."
 
 @dataclass
 class MemoryTransaction:
-    """The versions that a transaction reads, and the changes that its commit makes visible."""
+    """What a transaction reads, and the changes of its commit."""
 
     number: int = 0
     read: dict[SchemaTableName, int] = field(default_factory=dict)

@@ -24,7 +24,7 @@ from rowmerge_nb.spi import (
 
 
 class MemoryPageSink(ConnectorPageSink):
-    """Buffers inserted rows, and returns them as fragments."""
+    """Buffers inserted rows."""
 
     def __init__(self) -> None:
         self._pages: list[Page] = []
@@ -78,7 +78,7 @@ class MemoryMergeSink(ConnectorMergeSink):
 
 
 class MemoryPageSinkProvider(ConnectorPageSinkProvider):
-    """A factory of sinks."""
+    """Creates sinks."""
 
     def create_page_sink(
         self,

@@ -35,9 +35,6 @@ class CopyOnWriteSink(ConnectorMergeSink):
     deletes.
 
     Args:
-        rows: the sink of the new files.
-        width: the number of columns.
-        files: the number of files of the merge handle.
         read: yields the pages of a file by its number; their last column is the row id.
     """
 
@@ -123,8 +120,6 @@ class Rewrite:
     Args:
         added: those of new files.
         removed: the numbers of the files that are replaced.
-        copied: the number of rows that were only copied.
-        inserted: rows by the operations that the sinks got.
     """
 
     added: Sequence[dict[str, Any]]
@@ -138,10 +133,6 @@ class Rewrite:
 def rewrite_of(fragments: Collection[bytes], table: str) -> Rewrite:
     """Gather the fragments of `CopyOnWriteSink`; GENERIC_INTERNAL_ERROR if two sinks have rewritten
     one file.
-
-    Args:
-        fragments: the fragments.
-        table: the table's name for the error.
     """
     entries = [json.loads(fragment) for fragment in fragments]
     removals = [entry for entry in entries if entry["kind"] == "remove"]

@@ -21,13 +21,7 @@ _DENIED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @contextmanager
 def writing(what: str, code: str) -> Iterator[None]:
-    """Convert errors of writing.
-
-    Args:
-        what: the file or directory, as the start of the message.
-
-    Raises:
-        ConnectorError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, or that code.
+    """Convert errors of writing ``what``, which begins the message.
 
     >>> with writing("File '/w/a.orc'", "HIVE_WRITER_DATA_ERROR"):
     ...     raise OSError(28, "No space left on device")

@@ -36,7 +36,6 @@ def murmur3(values: pa.Array) -> npt.NDArray[np.int32]:
 
 
 def bytes_of(values: pa.Array) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.int64]]:
-    """Return the concatenated bytes of all values, and the length of each; NULL is empty."""
     column = pc.fill_null(values.cast(pa.large_binary()), b"")
     if not len(column):
         return np.zeros(0, np.uint8), np.zeros(0, np.int64)
@@ -72,7 +71,7 @@ def hash_bytes(
     *,
     signed_tail: bool = False,
 ) -> npt.NDArray[np.int32]:
-    """Hash concatenated byte strings, vectorized by block.
+    """Hash concatenated byte strings by block.
 
     >>> hash_bytes(*bytes_of(pa.array(["iceberg"]))).tolist()
     [1210000089]

@@ -43,7 +43,6 @@ class PartitionedSink(ConnectorPageSink, Generic[File]):
     """Keeps one open file per partition.
 
     Args:
-        target_bytes: the size at which a file is closed.
         partitioned: whether the table has partitions; otherwise pages are not gathered.
     """
 

@@ -48,8 +48,6 @@ class Transform:
     """A partition transform of a column.
 
     Args:
-        name: ``identity``, ``bucket``, ``truncate``, ``year``, ``month``, ``day``, ``hour`` or
-            ``void``.
         width: the number of buckets, or the width of truncate; None for the others.
 
     >>> str(Transform("bucket", "id", 16)), str(Transform("identity", "region"))

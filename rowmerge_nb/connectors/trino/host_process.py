@@ -218,11 +218,7 @@ def exchange(
 
 
 class TaskConnection:
-    """A connection of a task to a host process, for one scan, sink or bucket function.
-
-    Args:
-        socket_path: where the process listens.
-    """
+    """A connection of a task to a host process, for one scan, sink or bucket function."""
 
     def __init__(self, socket_path: str) -> None:
         self._log = HostLog(Path(socket_path).parent / LOG_NAME)

@@ -24,12 +24,6 @@ def debugger_option(port: int) -> str:
 def wait_for_debugger(host: HostProcess, port: int, side: str) -> None:
     """Print how to attach a debugger, and wait until the plugin is ready. An interrupt ends the
     wait.
-
-    Args:
-        side: what the process works for: ``"the tasks"`` or ``"the coordinator"``.
-
-    Raises:
-        ConnectorError: the process ended, or the plugin does not start.
     """
     while host.is_alive and not host.has_greeted and not _listens(host):
         time.sleep(_PAUSE)

@@ -25,12 +25,7 @@ _JAVA_OF_OLDER: Final = (17, 22)
 
 @dataclass(frozen=True)
 class JavaNeed:
-    """The Java that a version of Trino needs.
-
-    Args:
-        newest: the last one; None if there is none yet.
-        vectors: whether the module jdk.incubator.vector must be there.
-    """
+    """The Java that a version of Trino needs."""
 
     trino: str
     oldest: int
@@ -69,12 +64,7 @@ def java_need(trino: str = "") -> JavaNeed:
 
 @dataclass(frozen=True)
 class JavaHome:
-    """A Java.
-
-    Args:
-        has_vectors: whether it has the module jdk.incubator.vector, without which Trino's Parquet
-            reader fails.
-    """
+    """A Java."""
 
     folder: Path
     version: int
@@ -101,10 +91,6 @@ def read_java_home(folder: Path) -> JavaHome | None:
 def find_java_home(argument: str | os.PathLike[str] | None = None, trino: str = "") -> JavaHome:
     """Return the named Java, or the first suitable one that the environment names or that is
     installed.
-
-    Args:
-        argument: the folder of a Java, or None to find one.
-        trino: the version of Trino; by default a current one.
 
     Raises:
         SetupError: there is none, or the named one is unsuitable.

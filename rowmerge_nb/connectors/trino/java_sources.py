@@ -59,11 +59,8 @@ class JavaSources:
         self._paths = tuple(Path(path).absolute() for path in paths)
 
     def lines_around(self, file: str, function: str, line: int) -> CodeLines:
-        """Return a line of a stack and its neighbors, without common indentation; empty if its
-        file is not there.
-
-        Args:
-            function: class and method, with the package.
+        """Return a line of a stack and its neighbors, without common indentation; empty if its file
+        is not there.
         """
         method = _METHOD.fullmatch(function)
         if not self._paths or method is None or not _FILE.fullmatch(file) or line < 1:

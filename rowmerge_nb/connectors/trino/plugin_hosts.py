@@ -22,7 +22,6 @@ class PluginHosts:
     """Starts the processes when they are first needed, and replaces those that have ended.
 
     Args:
-        settings: builds what a process needs to start the plugin.
         count: 2, or 1 if one process serves both sides.
     """
 

@@ -27,11 +27,6 @@ _VARIABLE: Final = re.compile(r"\$\{ENV:([A-Za-z_][A-Za-z0-9_]*)\}")
 class PluginJars:
     """The jars of a plugin and of Trino's engine, as arguments name them.
 
-    Args:
-        plugin: folders and jars, or None.
-        trino: a folder, Maven coordinates, or None.
-        maven: Maven coordinates of the plugin, or None.
-
     Raises:
         SetupError: INVALID_ARGUMENTS unless exactly one of plugin and maven is there, or a folder
             has no jars.

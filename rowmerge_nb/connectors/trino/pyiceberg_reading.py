@@ -34,11 +34,7 @@ def read_table(
     columns: Sequence[TrinoColumnHandle],
     most: int,
 ) -> IndependentRows | None:
-    """Read the table of a metadata file; None if the file is not on this machine.
-
-    Raises:
-        Exception: PyIceberg cannot read the table.
-    """
+    """Read the table of a metadata file; None if the file is not on this machine."""
     root = properties.get(_ROOT, "")
     if local_path(metadata_file, root) is None:
         return None
@@ -73,12 +69,7 @@ def local_path(location: str, root: str) -> str | None:
 
 
 class _LocalFiles(PyArrowFileIO):
-    """Files on this machine, by the locations that Trino has for them.
-
-    Args:
-        root: the folder of ``local:///``.
-        folder: for files that are written anew.
-    """
+    """Files on this machine, by the locations that Trino has for them."""
 
     def __init__(self, root: str, folder: Path) -> None:
         super().__init__({})

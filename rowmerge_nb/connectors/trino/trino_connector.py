@@ -126,10 +126,6 @@ class TrinoConnector(Connector):
     def from_catalog_file(cls, path: Path, **arguments: Any) -> TrinoConnector:
         """Return the connector of a catalog file, such as ``etc/catalog/ice.properties``.
 
-        Args:
-            path: the file; ``${ENV:NAME}`` in it is replaced by an environment variable.
-            arguments: further arguments of the class: ``plugin`` and ``trino``, or ``maven``.
-
         Raises:
             SetupError: the file is unreadable, or as in the class.
         """
@@ -230,11 +226,7 @@ class TrinoConnector(Connector):
         return self.hosts.is_single
 
     def debugging(self, port: int, *, coordinator: bool = False) -> AbstractContextManager[None]:
-        """Make the calls of tasks, or of the coordinator, in a process with a debugger of Java.
-
-        Args:
-            port: where the process waits for the debugger.
-        """
+        """Make the calls of tasks, or of the coordinator, in a process with a debugger of Java."""
         return self.hosts.debugging(port, coordinator=coordinator)
 
     def close(self) -> None:

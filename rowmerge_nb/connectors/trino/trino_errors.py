@@ -31,12 +31,7 @@ LOST_FIELD_HINT: Final = (
 
 
 class PluginError(ConnectorError):
-    """An exception of a plugin.
-
-    Attributes:
-        java_frames: the lines of its stack, the innermost first.
-        java_causes: its causes, each with class, message and frames.
-    """
+    """An exception of a plugin."""
 
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message, **details)

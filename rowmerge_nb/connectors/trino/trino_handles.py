@@ -35,7 +35,6 @@ class JavaHandle:
     """A handle of Java as text; its repr is short.
 
     Args:
-        json: the handle as Trino's HandleJsonModule writes it.
         number: the number of the Java object, which the coordinator's host keeps until the
             transaction ends; not part of equality.
         losses: sentences about fields that tasks do not receive; not part of equality.
@@ -140,11 +139,7 @@ def wire_of(handle: JavaHandle | None) -> dict[str, Any] | None:
 
 @dataclass(frozen=True)
 class TrinoSession:
-    """What a plugin's ConnectorSession is built from, in every process.
-
-    Args:
-        start: the start of the statement, as ISO 8601 with an offset.
-    """
+    """What a plugin's ConnectorSession is built from, in every process."""
 
     user: str
     query_id: str
@@ -165,7 +160,7 @@ class TrinoSession:
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What task calls need besides their handles."""
+    """What task calls need."""
 
     transaction: JavaHandle
     session: TrinoSession
@@ -177,11 +172,7 @@ class TaskContext:
 
 @dataclass(frozen=True)
 class TrinoColumnHandle(ColumnHandle):
-    """A column of a plugin's table.
-
-    Args:
-        signature: the type as the plugin declares it.
-    """
+    """A column of a plugin's table."""
 
     java: JavaHandle | None = field(default=None, compare=False, repr=False)
     signature: str = field(default="", compare=False, repr=False)
@@ -189,11 +180,7 @@ class TrinoColumnHandle(ColumnHandle):
 
 @dataclass(frozen=True, repr=False)
 class TrinoTableHandle(ConnectorTableHandle):
-    """A table of a plugin.
-
-    Args:
-        hidden_columns: columns such as ``"$path"``.
-    """
+    """A table of a plugin."""
 
     name: SchemaTableName
     java: JavaHandle
@@ -234,7 +221,6 @@ class TrinoSplit(ConnectorSplit):
     """A split of a plugin, readable on this machine only.
 
     Args:
-        credentials: the plugin's ConnectorTableCredentials, if its version has them.
         table: the table after the plugin's applyFilter, if it has taken a constraint.
     """
 
@@ -289,11 +275,7 @@ class TrinoOutputTableHandle(TrinoInsertTableHandle, ConnectorOutputTableHandle)
 
 @dataclass(frozen=True, repr=False)
 class TrinoMergeTableHandle(ConnectorMergeTableHandle):
-    """The target of a MERGE.
-
-    Args:
-        types: the types of the page's channels, of which the last one is the row id.
-    """
+    """The target of a MERGE."""
 
     java: JavaHandle
     types: tuple[str, ...]

@@ -223,11 +223,7 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         metadata: ConnectorTableMetadata,
         save_mode: SaveMode = SaveMode.FAIL,
     ) -> None:
-        """Create or replace a table by the plugin's createTable.
-
-        Raises:
-            AnalysisError: INVALID_TABLE_PROPERTY with the names of the properties.
-        """
+        """Create or replace a table by the plugin's createTable."""
         with _named_properties(metadata.properties):
             self._request(
                 session, "create_table", save_mode=str(save_mode), **_definition(metadata)

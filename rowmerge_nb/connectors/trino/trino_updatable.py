@@ -42,12 +42,7 @@ _PARTITION_KEY: Final = "PARTITION_KEY"
 
 @dataclass(frozen=True, repr=False)
 class TrinoUpdatableTableHandle(TrinoTableHandle):
-    """A table whose rows are changed by the page sources that read them.
-
-    Args:
-        updated: the updated columns in table order; none for a DELETE.
-        original: the table as the plugin's beginUpdate or beginDelete got it.
-    """
+    """A table whose rows are changed by the page sources that read them."""
 
     updated: tuple[TrinoColumnHandle, ...] = ()
     original: TrinoTableHandle | None = None
@@ -181,7 +176,6 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
     """An UpdatablePageSource of a plugin.
 
     Args:
-        columns: the requested columns, with that of row ids.
         omitted: the columns among them that `source` does not have, with the split's value in one
             row; none for a split without rows.
     """

@@ -7,10 +7,7 @@ from rowmerge_nb.spi.types import Type, parse_type
 
 
 def type_of(signature: str, column: str) -> Type:
-    """Return the type of a plugin's column.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a type that pages cannot hold.
+    """Return the type of a plugin's column, or raise NOT_SUPPORTED.
 
     >>> str(type_of("timestamp(6) with time zone", "created"))
     'timestamp(6) with time zone'

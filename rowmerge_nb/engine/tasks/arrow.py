@@ -74,11 +74,21 @@ def last_channel(batch: pa.RecordBatch) -> pa.Array:
 
 
 def page_in(batch: pa.RecordBatch, schema: pa.Schema) -> Page:
+    """Return the first channels of a batch with the names and types of a page.
+
+    >>> page_in(pa.RecordBatch.from_pydict({"c0": [1], "c1": [True]}), pa.schema([("id", pa.int32())])).to_pydict()
+    {'id': [1]}
+    """
     arrays = [conform(batch.column(index), channel.type) for index, channel in enumerate(schema)]
     return pa.RecordBatch.from_arrays(arrays, schema=schema)
 
 
 def whole_page(pages: Iterable[Page], schema: pa.Schema) -> Page:
+    """Concatenate pages, possibly none.
+
+    >>> whole_page([], pa.schema([("id", pa.int32())])).num_rows
+    0
+    """
     parts = list(pages)
     return pa.concat_batches(parts) if parts else pa.RecordBatch.from_pylist([], schema=schema)
 
@@ -143,6 +153,11 @@ def shown_zones(array: pa.Array, sql_type: Type) -> pa.Array:
 
 
 def for_spark(arrow_type: pa.DataType) -> pa.DataType:
+    """Return the Arrow type that Spark accepts from a task for this type.
+
+    >>> for_spark(pa.time64("us")), for_spark(pa.int64())
+    (Time64Type(time64[ns]), DataType(int64))
+    """
     if pa.types.is_time(arrow_type):
         return pa.time64("ns")
     if pa.types.is_null(arrow_type):

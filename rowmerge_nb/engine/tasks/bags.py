@@ -93,6 +93,11 @@ class Bag:
         return among(rows, self.hashes)
 
     def to_bytes(self) -> bytes:
+        """Serialize the bag.
+
+        >>> Bag.from_bytes(Bag.of(np.array([3, 3], np.uint64)).to_bytes()).counts.tolist()
+        [2]
+        """
         return self.hashes.tobytes() + self.counts.tobytes()
 
     @classmethod

@@ -26,10 +26,20 @@ if TYPE_CHECKING:
 
 
 def hash_expression(columns: Sequence[str]) -> str:
+    """Return Spark SQL of the engine's hash of columns; 0 without columns.
+
+    >>> hash_expression(["c0", "c2"]), hash_expression([])
+    ('xxhash64(c0, c2)', '0')
+    """
     return f"xxhash64({', '.join(columns)})" if columns else "0"
 
 
 def partition_expression(bucket: str, partition_count: int) -> str:
+    """Return Spark SQL of a row's writer.
+
+    >>> partition_expression(hash_expression(["c0"]), 4)
+    'CAST(pmod(xxhash64(c0), 4) AS INT)'
+    """
     return f"CAST(pmod({bucket}, {partition_count}) AS INT)"
 
 

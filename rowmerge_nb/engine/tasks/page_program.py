@@ -154,6 +154,13 @@ class PageProgram:
     queries: tuple[PageQuery, ...] = ()
 
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
+        """Build the evaluator; the first row of `row` has the results of queries, named by their
+        symbols.
+
+        >>> program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
+        >>> program.evaluator(pa.RecordBatch.from_pydict({"id": [0], "$q0": [7]})).answers[0].to_pylist()
+        [7]
+        """
         return PageEvaluator(
             self,
             (
@@ -495,6 +502,14 @@ _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 
 
 def translated(message: str) -> ExecutionError:
+    """Translate an error message of DuckDB into Trino's words.
+
+    >>> error = translated("Out of Range Error: Overflow in addition of INT32 (20 + 2147483647)!")
+    >>> error.code, error.message
+    ('NUMERIC_VALUE_OUT_OF_RANGE', 'integer addition overflow: 20 + 2147483647')
+    >>> translated("Invalid Input Error: [[DIVISION_BY_ZERO]] Division by zero").code
+    'DIVISION_BY_ZERO'
+    """
     text = message.split("\n\nLINE ", 1)[0].rstrip()
     if marked := _MARKED.search(text):
         return ExecutionError(marked[2], code=marked[1], step="Project")

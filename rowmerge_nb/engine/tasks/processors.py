@@ -187,6 +187,13 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
 def create_processor(
     paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema
 ) -> RowChangeProcessor:
+    """Build the processor of a paradigm.
+
+    >>> from rowmerge_nb.spi.page import PageLayout
+    >>> columns = pa.schema([("v", "int64"), ("row_id", "int64")])
+    >>> type(create_processor(RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW, PageLayout(1), columns)).__name__
+    'DeleteAndInsertMergeProcessor'
+    """
     if paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
         return ChangeOnlyUpdatedColumnsMergeProcessor(layout, columns)
     return DeleteAndInsertMergeProcessor(layout, columns)

@@ -335,6 +335,11 @@ class Recorder:
 
 
 def operation_text(operations: pa.Array) -> str:
+    """Return the number of rows per operation as text.
+
+    >>> operation_text(pa.array([2, 2, 1], pa.int8()))
+    'D 2, I 1'
+    """
     return operation_letters(
         {entry["values"]: entry["counts"] for entry in pc.value_counts(operations).to_pylist()}
     )

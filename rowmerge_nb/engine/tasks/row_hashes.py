@@ -37,6 +37,11 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
 
 
 def among(rows: Hashes, candidates: Hashes) -> npt.NDArray[np.bool_]:
+    """Return which rows are among `candidates`, which must be ascending.
+
+    >>> among(np.array([7, 3, 9], np.uint64), np.array([3, 9], np.uint64)).tolist()
+    [False, True, True]
+    """
     if not len(candidates):
         return np.zeros(len(rows), np.bool_)
     indexes = np.minimum(np.searchsorted(candidates, rows), len(candidates) - 1)

@@ -51,6 +51,12 @@ _READ: Final = frozenset({"boolean", "varchar", "json"})
 
 
 def can_cast(source: Type, target: Type) -> bool:
+    """Return whether Trino has a cast from one type to the other.
+
+    >>> from rowmerge_nb.spi.types import DATE, INTEGER, VARCHAR
+    >>> can_cast(DATE, INTEGER), can_cast(VARCHAR, DATE)
+    (False, True)
+    """
     if source == UNKNOWN or can_coerce(source, target):
         return True
     if source.base in _NESTED and target.base in _NESTED:
@@ -90,6 +96,12 @@ def leaves(kind: Type) -> list[Type]:
 
 
 def has_json_form(sql_type: Type) -> bool:
+    """Return whether CAST converts values of the type to JSON.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> has_json_form(parse_type("map(varchar, array(date))")), has_json_form(parse_type("array(varbinary)"))
+    (True, False)
+    """
     return _converts(sql_type, _PLAIN)
 
 

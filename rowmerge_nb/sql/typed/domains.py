@@ -169,6 +169,11 @@ def conjunction(terms: Sequence[e.Typed]) -> e.Typed:
 
 
 def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
+    """Return the domain of the values in both.
+
+    >>> intersect(ColumnDomain(low=1, high=9), ColumnDomain(values=(0, 5, 12)))
+    ColumnDomain(values=(5,), low=1, high=9)
+    """
     lows = [bound for bound in (one.low, other.low) if bound is not None]
     highs = [bound for bound in (one.high, other.high) if bound is not None]
     both = ColumnDomain(None, max(lows, default=None), min(highs, default=None))
@@ -247,6 +252,11 @@ def _is_stored_alike(sql_type: Type) -> bool:
 
 
 def described(constraint: Constraint) -> str:
+    """Return a constraint in words.
+
+    >>> described(Constraint({"id": ColumnDomain(low=1, high=9), "region": ColumnDomain(values=("EU",))}))
+    "id from 1 to 9, region in ('EU')"
+    """
     return ", ".join(f"{name} {_in_words(domain)}" for name, domain in constraint.domains.items())
 
 

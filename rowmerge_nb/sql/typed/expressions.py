@@ -361,6 +361,11 @@ def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
 
 
 def case_text(texts: list[str]) -> str:
+    """Write CASE with the texts of its conditions and values, and of ELSE.
+
+    >>> case_text(["a", "1", "b", "2", "3"])
+    'CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END'
+    """
     default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
     pairs = zip(texts[::2], texts[1::2], strict=True)
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)}{default} END"
@@ -380,6 +385,12 @@ _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
 
 
 def is_constant(node: Typed) -> bool:
+    """Return whether a value is independent of rows.
+
+    >>> one = Constant(Type("integer"), "1")
+    >>> is_constant(Apply(Type("integer"), "arithmetic", (one, one), "+")), is_constant(Column(Type("integer"), "a"))
+    (True, False)
+    """
     varying = (Column, Variable, Subquery, Aggregate, Windowed)
     return not any(isinstance(part, varying) for part in walk(node)) and is_deterministic(node)
 

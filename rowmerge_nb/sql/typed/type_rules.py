@@ -145,6 +145,11 @@ def has_map(kind: Type) -> bool:
 
 
 def entries_type(kind: Type) -> Type:
+    """Return the type with arrays of entries in place of maps, at any depth.
+
+    >>> str(entries_type(Type("map", (VARCHAR, Type("map", (BIGINT, DATE))))))
+    'array(row("key" varchar, "value" array(row("key" bigint, "value" date))))'
+    """
     if not has_map(kind):
         return kind
     inner = tuple(entries_type(part) for part in kind.parameters)
@@ -217,6 +222,11 @@ def is_text(kind: Type) -> bool:
 
 
 def as_decimal(kind: Type) -> Type:
+    """Return the decimal type that holds every value of an exact type.
+
+    >>> str(as_decimal(INTEGER))
+    'decimal(10,0)'
+    """
     return decimal_of(_INTEGERS[kind.base]) if kind.base in _INTEGERS else kind
 
 
@@ -292,6 +302,11 @@ def cast_name(sql_type: Type) -> str:
 
 
 def can_coerce(source: Type, target: Type) -> bool:
+    """Return whether a value of one type serves as the other without a cast.
+
+    >>> can_coerce(INTEGER, BIGINT), can_coerce(BIGINT, INTEGER), can_coerce(UNKNOWN, DATE)
+    (True, False, True)
+    """
     if source.base == target.base and source.base in _NESTED:
         # Names of fields do not matter: an anonymous row fits by position.
         return len(source.parameters) == len(target.parameters) and all(
@@ -459,6 +474,11 @@ _SPARK: Final = {
 
 
 def spark_type(kind: Type) -> str:
+    """Return the Spark type that holds a type's values.
+
+    >>> spark_type(decimal_of(12, 2)), spark_type(Type("row", (DATE,), ("a",)))
+    ('DECIMAL(12,2)', 'STRUCT<`a`: DATE>')
+    """
     if kind.base == "decimal":
         return f"DECIMAL({kind.parameters[0]},{kind.parameters[1]})"
     if kind.base == "array":

@@ -87,11 +87,7 @@ class MetastoreChanges:
 
     Args:
         adopted: write ids from another metastore, for new tables.
-        replaced: of dropped tables that new ones replace, the write ids that were visible.
         schemas: schemas to create (True) or drop (False).
-        written: tables with inserted or deleted rows.
-        updated: partitions with changed rows; ``""`` without partition columns.
-        sequences: the sequence of the snapshot that was read.
     """
 
     tables: list[HiveTable] = field(default_factory=list)
@@ -169,11 +165,7 @@ class Metastore(ABC):
 
     @abstractmethod
     def schema_location(self, schema: str) -> Path:
-        """Return the folder for new tables of a schema.
-
-        Raises:
-            ConnectorError: SCHEMA_NOT_FOUND.
-        """
+        """Return the folder for new tables of a schema, or raise SCHEMA_NOT_FOUND."""
 
     @abstractmethod
     def list_schemas(self) -> Sequence[str]:
@@ -264,7 +256,7 @@ def table_exists(name: SchemaTableName) -> ConnectorError:
 
 
 def partition_name(columns: Sequence[str], texts: Sequence[str | None]) -> str:
-    """Return the name of a partition, which is also its folder's path.
+    """Return the name of a partition, its folder's path.
 
     >>> partition_name(["p", "d"], ["z a/b", None])
     'p=z a%2Fb/d=__HIVE_DEFAULT_PARTITION__'

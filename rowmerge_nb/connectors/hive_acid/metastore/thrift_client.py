@@ -35,9 +35,6 @@ class MetastoreClients:
     Args:
         uri: ``thrift://host:port``; several, separated by commas, are tried in order.
 
-    Raises:
-        ConnectorError: INVALID_ARGUMENTS for another form.
-
     >>> MetastoreClients("thrift://hms:9083,thrift://standby").addresses
     (('hms', 9083), ('standby', 9083))
     """
@@ -48,12 +45,7 @@ class MetastoreClients:
 
     @contextmanager
     def connected(self, request: str) -> Iterator[Any]:
-        """Yield a connected client, converting errors of the ``request``.
-
-        Raises:
-            ConnectorError: TRANSACTION_CONFLICT for a transaction that has ended, otherwise
-                HIVE_METASTORE_ERROR.
-        """
+        """Yield a connected client, and convert errors of the ``request``."""
         transport = self._open()
         try:
             yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))

@@ -67,9 +67,6 @@ class ThriftMetastore(Metastore):
 
     Args:
         uri: ``thrift://host:port``; several, separated by commas, are tried in order.
-
-    Raises:
-        ConnectorError: HIVE_METASTORE_ERROR if it does not answer.
     """
 
     shared: ClassVar[bool] = True

@@ -32,10 +32,7 @@ class OrcCodec(Enum):
 
 
 def orc_codec(name: str) -> OrcCodec:
-    """Return the codec of a name, ignoring case.
-
-    Raises:
-        ConnectorError: INVALID_ARGUMENTS for an unknown name.
+    """Return the codec of a name, ignoring case, or raise INVALID_ARGUMENTS.
 
     >>> orc_codec("zstd")
     <OrcCodec.ZSTD: 'zstd'>

@@ -24,11 +24,7 @@ _BATCH: Final = 10_000
 
 
 class ExactWriter:
-    """Writes events into a file.
-
-    Raises:
-        ExecutionError: NOT_SUPPORTED if pyorc is not installed.
-    """
+    """Writes events into a file; NOT_SUPPORTED if pyorc is not installed."""
 
     def __init__(
         self, path: Path, columns: Sequence[ColumnMetadata], stripe_bytes: int, codec: OrcCodec

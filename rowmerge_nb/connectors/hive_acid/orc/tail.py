@@ -45,7 +45,7 @@ _EPOCH: Final = dt.date(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Stripe:
-    """A stripe of a file; ``first`` rows come before it."""
+    """A stripe; ``first`` rows come before it."""
 
     number: int
     first: int
@@ -68,7 +68,6 @@ class OrcTail:
 
     Args:
         children: for each type the numbers of its nested types; type 0 is the whole file.
-        statistics: encoded, by stripe and type.
     """
 
     stripes: tuple[Stripe, ...]

@@ -71,7 +71,7 @@ def type_of(base: str, category: str, modifier: int) -> Type | None:
 
 
 def declared_type(sql_type: Type) -> str | None:
-    """Return the declared type for an SQL type; None without a counterpart.
+    """Return the declared type for an SQL type.
 
     >>> declared_type(Type("timestamp with time zone", (3,))), declared_type(Type("map", (VARCHAR, BIGINT)))
     ('timestamp(3) with time zone', None)
@@ -88,7 +88,6 @@ def declared_type(sql_type: Type) -> str | None:
 
 
 def cast_of(base: str, category: str, declared: str) -> str:
-    """Return the cast from a staged text; ``""`` for types that accept text."""
     if category == "e":
         # With this connector's search path, the server's name includes the schema.
         return f"::{declared}"

@@ -26,9 +26,6 @@ class SqliteConnector(JdbcConnector):
         path: the database file. ``:memory:`` is not possible, since tasks open the file too.
         create: whether to create a missing file.
 
-    Raises:
-        ConnectorError: the path is not that of a file.
-
     >>> SqliteConnector("shop.db")
     SqliteConnector('shop.db')
     """

@@ -22,11 +22,7 @@ MAKING_SECONDS: Final = 60
 
 
 class Spool:
-    """A staging directory, locked while its driver lives.
-
-    Raises:
-        ConnectorError: PERMISSION_DENIED, or GENERIC_INSUFFICIENT_RESOURCES if the disk is full.
-    """
+    """A staging directory, locked while its driver lives."""
 
     def __init__(self, database: str, query_id: str) -> None:
         path = Path(database).resolve()

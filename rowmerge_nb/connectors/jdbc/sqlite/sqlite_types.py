@@ -107,7 +107,7 @@ def type_of(declared: str) -> Type | None:
 
 
 def declared_type(sql_type: Type) -> str | None:
-    """Return the declared type for an SQL type; None if SQLite cannot store it.
+    """Return the declared type for an SQL type.
 
     >>> declared_type(decimal_of(12, 2)), declared_type(decimal_of(38)), declared_type(Type("array", (INTEGER,)))
     ('decimal(12,2)', 'decimal_text(38,0)', None)
@@ -186,12 +186,7 @@ def _changes_as_real(name: str) -> str:
 
 
 def stored(column: JdbcColumn, array: pa.Array) -> pa.Array:
-    """Convert values to the form in which SQLite stores them.
-
-    Raises:
-        ConnectorError: SQLite cannot store NaN, or a decimal with more digits than the declared
-            type keeps.
-    """
+    """Convert values to the form in which SQLite stores them."""
     base = column.type.base
     if base in {"real", "double"}:
         if pc.any(pc.is_nan(array)).as_py():

@@ -33,11 +33,7 @@ class AbandonedCalls:
 
     @contextmanager
     def watched(self, connection: socket.socket, interrupt: Callable[[], object]) -> Iterator[None]:
-        """Watch a connection during a call.
-
-        Args:
-            interrupt: called once, from another thread, if the other side closes it.
-        """
+        """Watch a connection during a call."""
         number = connection.fileno()
         with self._lock:
             self._calls[number] = interrupt

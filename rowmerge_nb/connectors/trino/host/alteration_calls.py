@@ -25,7 +25,7 @@ _COLUMN: Final = "ColumnHandle"
 
 
 class AlterationCalls:
-    """Answers the calls that alter a table, none of which has a result."""
+    """Answers the calls that alter a table."""
 
     def __init__(
         self, plugin: LoadedPlugin, transactions: HostTransactions, tables: TableCalls

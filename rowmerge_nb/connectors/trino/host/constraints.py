@@ -31,8 +31,6 @@ def tuple_domain(
 
     Args:
         constraint: per column ``{"values": [...]}`` or ``{"low": ..., "high": ...}``.
-        columns: handle and type of each column of the table; other columns are ignored.
-        builder: converts values.
     """
     domains = java_class("java.util.LinkedHashMap")()
     for name, domain in constraint.items():

@@ -90,11 +90,7 @@ class HostTransactions:
         *,
         read_back: bool = True,
     ) -> dict[str, Any] | None:
-        """Return a handle for the wire, and keep its object for later calls.
-
-        Args:
-            read_back: read the JSON too, so that a handle that cannot be read fails here.
-        """
+        """Return a handle for the wire, and keep its object for later calls."""
         if handle is None:
             return None
         handles = self._plugin.handles

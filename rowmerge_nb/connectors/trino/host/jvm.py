@@ -39,12 +39,7 @@ _VECTORS: Final = "jdk.incubator.vector"
 
 
 def start_java(java_home: str, engine_folder: str, options: Sequence[str] = ()) -> None:
-    """Start Java with Trino's engine on the class path.
-
-    Args:
-        engine_folder: the folder with the jars of trino-main and trino-spi.
-        options: options of Java, after the host's own.
-    """
+    """Start Java with Trino's engine on the class path."""
     jars = sorted(str(jar) for jar in Path(engine_folder).glob("*.jar"))
     modules = [f"--add-modules={_VECTORS}"] if has_vectors(java_home) else []
     try:

@@ -52,11 +52,7 @@ def relayed_properties(properties: Mapping[str, str]) -> dict[str, str]:
 
 
 class MetastoreRelay:
-    """Passes messages of Thrift's binary protocol on to a metastore.
-
-    Args:
-        uri: the metastore's address, such as ``thrift://localhost:9083``.
-    """
+    """Passes messages of Thrift's binary protocol on to a metastore."""
 
     def __init__(self, uri: str) -> None:
         address = urlparse(uri)
@@ -90,7 +86,7 @@ class MetastoreRelay:
 
 @dataclass(frozen=True)
 class Message:
-    """A message: its bytes, and the place of its struct in them."""
+    """A message, and the place of its struct."""
 
     name: str
     message_type: int

@@ -65,7 +65,6 @@ class OlderBlockReader(BlockReader):
     """Reads blocks and pages."""
 
     def array(self, block: JavaObject, channel: ChannelType) -> pa.Array:
-        """Read a block, which may be a builder or lazy, as an array."""
         loaded = block.getLoadedBlock()
         return super().array(loaded.copyRegion(0, loaded.getPositionCount()), channel)
 

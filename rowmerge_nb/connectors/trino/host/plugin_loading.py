@@ -30,14 +30,7 @@ _ABSTRACT: Final = 0x0400
 
 @dataclass(frozen=True)
 class PluginSettings:
-    """What a host process is started with.
-
-    Args:
-        engine: the folder with trino-main's jars.
-        plugin: the folder with the plugin's jars, or jars and folders of classes.
-        connector: the name of the connector factory; None if the plugin has one only.
-        plugin_class: the class that implements Plugin; None to find it.
-    """
+    """What a host process is started with."""
 
     java_home: str
     engine: str
@@ -51,7 +44,7 @@ class PluginSettings:
 
 @dataclass(frozen=True)
 class LoadedPlugin:
-    """A plugin and its connector, ready for calls."""
+    """A plugin and its connector."""
 
     settings: PluginSettings
     version: SpiVersion

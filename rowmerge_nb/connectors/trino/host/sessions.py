@@ -19,11 +19,7 @@ if TYPE_CHECKING:
 
 
 class Sessions:
-    """Builds ConnectorSessions; equal descriptions share one.
-
-    Args:
-        properties: the plugin's session properties, as PropertyMetadata.
-    """
+    """Builds ConnectorSessions; equal descriptions share one."""
 
     def __init__(self, catalog: str, properties: Iterable[JavaObject], version: SpiVersion) -> None:
         self._catalog = catalog
@@ -103,7 +99,6 @@ def query_identifier(text: str) -> str:
 
 
 def property_value(java_property: JavaObject, value: Any) -> JavaObject:
-    """Decode a property of a table, schema or column from its JSON value."""
     sql_type = str(java_property.getSqlType().getDisplayName())
     try:
         return java_property.decode(_sql_value(sql_type, value))

@@ -132,11 +132,7 @@ def _pages(version: SpiVersion, source: JavaObject) -> Iterator[JavaObject]:
 
 
 def table_version(version: dict[str, Any] | None, plugin: LoadedPlugin, native: Any) -> JavaObject:
-    """Return the Optional of a ConnectorTableVersion.
-
-    Args:
-        version: ``{"pointer": ..., "type": ..., "value": ...}``, or None for the current one.
-    """
+    """Return the Optional of a ConnectorTableVersion."""
     if version is None:
         return optional(None)
     java_type = plugin.types.fromSqlType(java_text(version["type"]))

@@ -245,7 +245,6 @@ def _column(column: JavaObject) -> dict[str, Any]:
 
 
 def _plain(value: JavaObject) -> Any:
-    """Return a Java value as JSON can hold it; other objects become text."""
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, java_class("java.util.Collection")):

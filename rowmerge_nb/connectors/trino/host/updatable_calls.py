@@ -27,7 +27,7 @@ _TABLE: Final = "ConnectorTableHandle"
 
 
 class UpdatableCalls:
-    """Answers the coordinator's calls of UPDATE and DELETE."""
+    """Answers the calls of UPDATE and DELETE."""
 
     def __init__(self, transactions: HostTransactions) -> None:
         self._transactions = transactions

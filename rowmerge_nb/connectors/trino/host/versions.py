@@ -32,15 +32,11 @@ class SpiVersion:
     """The version of an SPI and its features.
 
     Args:
-        number: the version, such as ``"483"``.
         has_validity_bitmaps: NULLs are packed bits of valid values in ``long[]``; otherwise
             ``boolean[]`` with true for NULL.
-        has_credentials: tables have credentials that sinks and page sources receive.
         has_filter_snapshots: split sources receive the dynamic filter with each batch; otherwise
             ``getSplits`` receives it.
         has_memory_contexts: page sources receive a memory context.
-        has_column_positions: ``addColumn`` receives the position of the column.
-        object_value_takes_session: ``Type.getObjectValue`` receives the session.
     """
 
     has_older_flow: ClassVar[bool] = False
@@ -88,11 +84,7 @@ class SpiVersion:
     # Blocks
 
     def null_argument(self, valid: NDArray[np.uint8] | None, count: int) -> JavaObject:
-        """Return the Optional that a block's constructor takes for its NULLs.
-
-        Args:
-            valid: Arrow's packed validity bits from position 0 on, or None without NULLs.
-        """
+        """Return the Optional that a block's constructor takes for its NULLs."""
         if valid is None:
             return java_class("java.util.Optional").empty()
         if self.has_validity_bitmaps:
@@ -278,7 +270,7 @@ def optional_text(value: JavaObject | None) -> str | None:
 
 
 def completed_bytes(sink: JavaObject) -> int:
-    """Return how many bytes a sink has written; older merge sinks do not report them."""
+    """Return how many bytes a sink has written."""
     return int(sink.getCompletedBytes()) if hasattr(sink, "getCompletedBytes") else 0
 
 

@@ -67,9 +67,6 @@ class JarStore:
         """Download the jars that are missing, and return all jars and the number of bytes that were
         downloaded.
 
-        Args:
-            pinned: what is known of the jars; others are checked by the repository's checksums.
-
         Raises:
             SetupError: a jar is missing or damaged in the repository, the network fails, or the
                 disk is full.

@@ -52,12 +52,7 @@ _WAIT_SECONDS: Final = 0.2
 
 @dataclass(frozen=True)
 class JarSet:
-    """A folder with all jars of a plugin or of Trino's engine.
-
-    Args:
-        engine: the coordinates of the engine that a plugin needs, or ``""``.
-        jars: the jars, as ``jars.json`` lists them.
-    """
+    """A folder with all jars of a plugin or of Trino's engine."""
 
     folder: Path
     engine: str
@@ -77,13 +72,7 @@ class JarSet:
 
 
 class JarSets:
-    """The sets of the cache.
-
-    Args:
-        repository: builds the repository; it is called if a jar is missing.
-        resolver: finds out which jars coordinates need.
-        others: folders with jars, in the form of a repository, that may be copied.
-    """
+    """The sets of the cache."""
 
     def __init__(
         self,

@@ -34,11 +34,8 @@ _ARCHIVES: Final = (
 
 @dataclass(frozen=True)
 class Resolution:
-    """The jars of a plugin or of Trino's engine.
-
-    Args:
-        engine: the coordinates of the engine that has the plugin's version of trino-spi; ``""`` if
-            the POM file does not name one.
+    """The jars of a plugin or of Trino's engine, and the engine with its version of trino-spi, if
+    known.
     """
 
     jars: tuple[str, ...]
@@ -52,9 +49,6 @@ def resolve(
 
     The versions of all jars are those that the coordinates' own POM file and its parents manage, as
     in their build.
-
-    Args:
-        report: is called with the number of POM files that were read.
 
     Raises:
         SetupError: there is no such artifact or version, the repository cannot be reached, or jgo
