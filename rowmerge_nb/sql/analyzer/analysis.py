@@ -32,10 +32,10 @@ if TYPE_CHECKING:
 
 
 class Rows(Protocol):
-    """Rows written in the statement itself."""
+    """Rows written in the statement."""
 
     def table(self) -> pa.Table:
-        """Return the rows; raise ExecutionError for a value that its column's type cannot hold."""
+        """Return the rows; ExecutionError for a value that its type cannot hold."""
 
 
 def _by_none() -> bool:
@@ -52,7 +52,6 @@ class TableBinding:
         view: the name in Spark text, unique within the engine; its columns are ``c0``, ``c1``, ...
         dataframe: a Spark DataFrame, an Arrow table, or the rows of a table of
             ``information_schema``.
-        rows: the rows of VALUES; reading them may raise.
         deterministic: reading it again within the statement returns the same rows.
         is_read_by_tasks: every task can read it, with the same rows in the same order.
         hidden: columns that the statement may name, and ``*`` omits; they follow the others.
@@ -149,15 +148,13 @@ class AnalyzerCatalogs(Protocol):
     def resolve(
         self, parts: Sequence[str], version: ConnectorTableVersion | None = None
     ) -> TableBinding | None:
-        """Return a table by one to three name parts; these are in lower case except for DataFrames."""
+        """Return a table by one to three name parts."""
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
-        """Compute expressions that read no columns at the same moment; RowMergeError on failure."""
+        """Compute expressions that read no columns at the same moment."""
 
     def qualify(self, parts: Sequence[str]) -> tuple[str, str, str]:
-        """Complete a name by the default catalog and schema; RowMergeError CATALOG_NOT_FOUND or
-        SCHEMA_NOT_FOUND.
-        """
+        """Complete a name by the default catalog and schema, if these exist."""
 
     def view(self, parts: Sequence[str]) -> ViewBinding | None:
         """Return a view by one to three name parts."""
@@ -212,10 +209,10 @@ class AnalyzerCatalogs(Protocol):
         """Return the candidates of "did you mean"."""
 
     def source_hint(self, name: str) -> str | None:
-        """Return how a value of the notebook that is no DataFrame becomes a source, or None."""
+        """Return how a value of the notebook that is no DataFrame becomes a source."""
 
     def index_hint(self, column: str) -> str | None:
-        """Return how the index of a DataFrame that the statement reads becomes a column, or None."""
+        """Return how the index of a DataFrame that the statement reads becomes a column."""
 
 
 @dataclass(frozen=True)
@@ -288,7 +285,7 @@ class MergeSource:
 
 @dataclass(frozen=True)
 class Notice:
-    """A remark on a statement that runs, and its place."""
+    """A remark on a statement that runs."""
 
     message: str
     span: Span | None = None
@@ -299,10 +296,8 @@ class ClauseAnalysis:
     """A resolved WHEN clause; UPDATE and DELETE have exactly one.
 
     Args:
-        number: case number, from 0.
         values: one per table column, coerced. None keeps the old value in an UPDATE, and is NULL or
             the default in an INSERT.
-        origin: the place of errors about columns without a value.
         assigned: indexes of the assigned columns, in the order of the clause.
         head: the clause up to its operation: ``WHEN MATCHED AND s.a > 1 THEN UPDATE``.
     """
@@ -340,8 +335,6 @@ class Returning:
         new: the values after the change; NULL for a deleted row.
         current: the same, but the old values for a deleted row: the meaning of the target's own
             name.
-        action: ``merge_action()``.
-        clause: ``merge_clause()``.
     """
 
     columns: tuple[Returned, ...]
@@ -364,12 +357,7 @@ class CheckConstraint:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Base of all analyses.
-
-    Args:
-        bindings: the tables that the statement reads; the engine creates their views before it runs
-            Spark text.
-    """
+    """Base of all analyses."""
 
     text: str
     bindings: tuple[TableBinding, ...]
@@ -414,7 +402,7 @@ class MergeAnalysis(RowChangeAnalysis):
 
 @dataclass(frozen=True)
 class UpdateAnalysis(RowChangeAnalysis):
-    """A resolved UPDATE; its one clause has the assignments."""
+    """A resolved UPDATE."""
 
     where: TypedExpression | None
 
@@ -439,7 +427,6 @@ class InsertAnalysis(Analysis):
     """A resolved INSERT.
 
     Args:
-        stored: constant rows, used to locate errors.
         returning: its symbols are the table's column names.
     """
 
@@ -457,7 +444,6 @@ class CreateTableAnalysis(Analysis):
 
     Args:
         name: catalog, schema, table (lower case).
-        metadata: the new table; column names as written.
     """
 
     name: tuple[str, str, str]
@@ -499,7 +485,6 @@ class TableExecuteAnalysis(Analysis):
     """An ALTER TABLE EXECUTE.
 
     Args:
-        constraint: WHERE as a constraint on single columns.
         tree: the query of all rows, for a procedure that rewrites them.
     """
 
@@ -517,7 +502,6 @@ class RestoreAnalysis(Analysis):
     """The restore of an earlier version, made by the engine.
 
     Args:
-        kind: ``RESTORE`` or ``UNDO``.
         version: None for the time before the first version.
         dropped: columns that the undone statement had added.
     """

@@ -216,7 +216,7 @@ class Context:
             return self.tables.view([part.value for part in name.parts])
 
     def refuse_frame(self, target: TableBinding, limit: str, span: Span) -> None:
-        """Raise an error for a table that is a DataFrame; ``limit`` is what it cannot do."""
+        """Raise an error for a table that is a DataFrame."""
         if target.dataframe is not None:
             message = f"'{target.display}' is {target.kind}; {limit}"
             self.error("NOT_SUPPORTED", message, span, target.remedy)

@@ -68,12 +68,7 @@ class ScopeField:
 
     Args:
         name: None if it cannot be named.
-        qualifier: the optional parts before its name, lower case.
-        target: it is a column of a MERGE's target.
         qualified_only: only qualified names refer to it (``old.id`` in RETURNING).
-        table: catalog, schema and name; empty for computed values.
-        aliased: it has an alias.
-        hidden: ``*`` omits it.
         refused: the error of a column without an SQL type.
     """
 
@@ -97,7 +92,7 @@ class ScopeField:
 
 @dataclass(frozen=True)
 class Match:
-    """The candidates for a name, the number of parts used, and the depth of their scope."""
+    """The candidates for a name, the number of parts used."""
 
     fields: tuple[ScopeField, ...]
     used: int

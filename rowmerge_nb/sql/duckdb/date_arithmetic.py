@@ -60,11 +60,7 @@ def shifted(
 def moment_text(
     node: e.Apply, printed: Callable[[Sequence[e.Typed]], list[str]], fail: Callable[..., str]
 ) -> str:
-    """Write a function with a unit or a pattern.
-
-    Raises:
-        UnprintableError: it is unsupported, its unit is not constant, or its values carry zones.
-    """
+    """Write a function with a unit or a pattern, or raise UnprintableError."""
     name, sql_type = node.detail.name, node.arguments[-1].type
     msg = f"the function {name}({', '.join(str(argument.type) for argument in node.arguments)})"
     if sql_type.base not in _KINDS or is_zoned(sql_type):

@@ -35,9 +35,6 @@ def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type,
 
     Digits behind the point are divided out of the remainder, in two steps where one would be too
     long.
-
-    Raises:
-        UnprintableError: the integers would be too long.
     """
     (p1, s1), (p2, s2) = kinds[0].parameters, kinds[1].parameters
     scale = result.parameters[1]

@@ -87,9 +87,6 @@ def cast_text(
     """Write a cast, or raise UnprintableError.
 
     Args:
-        argument: the value.
-        target: the target type.
-        printed: writes the value.
         safe: return NULL on failure.
         storing: an assignment, which cuts only spaces.
     """

@@ -81,7 +81,7 @@ def field_names(sql_type: Type) -> list[str]:
 
 
 def text_literal(value: str) -> str:
-    """Write a text literal; the only escape is a doubled quote.
+    """Write a text literal.
 
     >>> text_literal("it's")
     "'it''s'"

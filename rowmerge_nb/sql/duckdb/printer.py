@@ -70,15 +70,9 @@ _ARGUMENT: Final = re.compile(r"\$(\d)")
 
 
 class PagePrinter:
-    """Prints the expressions of one statement over a page's columns.
-
-    Attributes:
-        subqueries: the subqueries of the expressions, each once. In the text the first one is
-            ``$q0``: a column with a value for each row, or a table with the column ``v`` for a
-            list.
-        lists: the long lists of constants that the expressions look values up in, by the names of
-            the tables, with the column ``v``, that they are in the text; equal names are equal
-            lists.
+    """Prints the expressions of one statement over a page's columns. Equal names of long lists are
+    equal lists; the first subquery is ``$q0``: a column with a value for each row, or a table with
+    the column ``v``.
     """
 
     def __init__(self, columns: Collection[str] = ()) -> None:

@@ -103,8 +103,6 @@ def _folded(entry: str, begin: str, step: str, result: str) -> str:
 
     Args:
         entry: a row's part; NULL is skipped.
-        begin: the initial fields of the state.
-        step: the next fields, from a row ``r`` and the state ``s``.
         result: computed from the last state.
     """
     return f"aggregate({not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"

@@ -18,9 +18,7 @@ class Token:
     Args:
         field: its meaning, or ``"literal"``.
         width: the minimum width when formatted.
-        text: the text of a literal.
         most: the maximum number of digits when parsed.
-        strict: exactly two digits when parsed.
     """
 
     field: str

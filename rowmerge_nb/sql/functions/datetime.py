@@ -1,7 +1,4 @@
-"""Date and time functions, without those of `rowmerge_nb.sql.analyzer.expressions.moment_calls`.
-
-A row for the wall clock serves timestamps with time zone too.
-"""
+"""Date and time functions, without those of `rowmerge_nb.sql.analyzer.expressions.moment_calls`."""
 
 from __future__ import annotations
 

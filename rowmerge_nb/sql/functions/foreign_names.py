@@ -231,7 +231,7 @@ _ARGUMENTS: Final = {
 
 
 def function_hint(name: str) -> str | None:
-    """Return what replaces another engine's function, or None.
+    """Return what replaces another engine's function.
 
     >>> function_hint("NVL")
     'Write coalesce(a, b).'
@@ -241,7 +241,7 @@ def function_hint(name: str) -> str | None:
 
 
 def type_hint(name: str) -> str | None:
-    """Return what replaces another engine's type, or None; ``name`` may have arguments.
+    """Return what replaces another engine's type.
 
     >>> type_hint("STRING"), type_hint("nvarchar(20)"), type_hint("bigint")
     ('Write varchar.', 'Write varchar.', None)
@@ -258,7 +258,7 @@ def type_hint(name: str) -> str | None:
 
 
 def literal_hint(name: str) -> str | None:
-    """Return what replaces another engine's word before a quoted text, or None.
+    """Return what replaces another engine's word before a quoted text.
 
     >>> literal_hint("N")
     'Write the text without N: all text is Unicode.'
@@ -268,7 +268,7 @@ def literal_hint(name: str) -> str | None:
 
 
 def column_hint(name: str) -> str | None:
-    """Return what replaces a name that another engine knows without a table, or None.
+    """Return what replaces a name that another engine knows without a table.
 
     >>> column_hint("sysdate")
     'Write current_timestamp.'
@@ -277,7 +277,7 @@ def column_hint(name: str) -> str | None:
 
 
 def table_hint(name: str) -> str | None:
-    """Return what replaces a table that another engine brings, or None.
+    """Return what replaces a table that another engine brings.
 
     >>> table_hint("DUAL")
     'Leave FROM dual out: SELECT needs no table.'

@@ -53,9 +53,6 @@ class FormatError(ValueError):
 def argument_types(literal: str, kinds: list[Type]) -> list[Type | None]:
     """Return the types that arguments are cast to for Spark's FORMAT_STRING; None if unsupported.
 
-    Raises:
-        FormatError: Trino refuses the format.
-
     >>> [str(kind) for kind in argument_types("%s %.2f", [VARCHAR, Type("decimal", (4, 2))])]
     ['varchar', 'double']
     """

@@ -30,10 +30,6 @@ COUNT: Final = "CAST(g.q - g.p AS BIGINT)"
 def grouped(entries: str, value: str) -> str:
     """Write the map that groups entries by key, in order of occurrence; sorting avoids quadratic
     time.
-
-    Args:
-        entries: a non-empty array of structs with a key ``k``.
-        value: `FIRST_VALUE`, `ALL_VALUES` or `COUNT`.
     """
     # The entries of a key are at g.p up to g.q.
     places = "sort_array(transform(`$entries`, (e, i) -> named_struct('k', e.k, 'i', i)))"

@@ -57,10 +57,7 @@ class Overload:
     """One signature of a function.
 
     Args:
-        parameters: type patterns.
-        result: the pattern of the result type.
         spark: the Spark SQL template, unless refused.
-        variadic: the last parameter may repeat.
         constraints: Trino's constraints, as in its errors.
         refusal: the reason of a refusal.
         special: Trino does not list it; it precedes the general signature.

@@ -37,12 +37,10 @@ class _Open:
     """An open parenthesis.
 
     Args:
-        group: the group that it captures.
         takes: its match consumes characters.
         inside: the groups in it.
         alternatives: it has several.
         all_need: all previous alternatives need a character.
-        needs: the current one does.
     """
 
     group: Group | None = None

@@ -154,7 +154,7 @@ def _ordered(constraints: str) -> tuple[str, ...]:
 
 
 def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Sequence[Type] | None:
-    """Return the types of a lambda's parameters, determined by the other arguments, or None.
+    """Return the types of a lambda's parameters, determined by the other arguments.
 
     >>> from rowmerge_nb.spi.types import INTEGER, array_of
     >>> [str(kind) for kind in lambda_parameters("transform", [array_of(INTEGER), Type("function")], 1)]

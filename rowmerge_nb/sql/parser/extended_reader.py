@@ -51,7 +51,7 @@ class ExtendedReader(FunctionReader):
         return "".join([*parts, self.text[start:end]]).strip()
 
     def described(self, statement: st.Statement) -> dict[str, Any]:
-        """Return what a statement of the extended dialect says of itself, as fields of `Statement`."""
+        """Return the fields of `Statement` about the extended dialect."""
         if not self.extended or not isinstance(
             statement, (st.Merge, st.Update, st.Delete, st.Insert)
         ):

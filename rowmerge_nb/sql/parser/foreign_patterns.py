@@ -364,7 +364,7 @@ first group; the first pattern that fits counts.
 
 
 def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> str | None:
-    """Return the hint of the first pattern that fits the tokens around the wrong one, or None.
+    """Return the hint of the first pattern that fits the tokens around the wrong one.
 
     >>> from rowmerge_nb.sql.parser.tokens import tokenize, Runs
     >>> sql = "SELECT a FROM t WHERE b ~ '^x'"

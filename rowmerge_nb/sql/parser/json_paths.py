@@ -13,7 +13,7 @@ class JsonPathError(ValueError):
 
 
 def path_tokens(path: str) -> list[str]:
-    """Split a path into keys and indexes, or raise JsonPathError.
+    """Split a path into keys and indexes.
 
     >>> path_tokens('$.store["book list"][0]')
     ['store', 'book list', '0']

@@ -53,7 +53,7 @@ class PathRefusedError(ValueError):
 
 
 def parse_path(text: str) -> JsonPath:
-    """Parse a path, or raise PathSyntaxError or PathRefusedError.
+    """Parse a path.
 
     >>> parse_path('lax $.a[last]').root
     Walk(begin=Document(), steps=(Member(key='a'), Subscripts(ranges=(Range(first=(0, True), last=(0, True)),))))

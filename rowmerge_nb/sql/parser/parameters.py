@@ -19,7 +19,7 @@ _MOST_SHOWN: Final = 60
 
 
 def parameter(value: object) -> str:
-    """Format a Python value as SQL; AnalysisError INVALID_PARAMETER_USAGE if it has no type.
+    """Format a Python value as SQL.
 
     >>> parameter("it's"), parameter(-5)
     ("'it''s'", '(-5)')
@@ -39,11 +39,7 @@ def parameter(value: object) -> str:
 
 @dataclass(frozen=True)
 class ParameterPlace:
-    """A ``?`` of a statement.
-
-    Args:
-        row_count: ``LIMIT``, ``OFFSET``, ``FETCH FIRST``, or ``""`` if it is not a row count.
-    """
+    """A ``?`` of a statement."""
 
     span: Span
     row_count: str
@@ -72,12 +68,7 @@ def parameter_places(text: str) -> list[ParameterPlace]:
 
 @dataclass(frozen=True)
 class Filled:
-    """A statement with values instead of its ``?``.
-
-    Args:
-        pieces: per piece its offset in the text and in the statement, and the number of the value,
-            if it is one.
-    """
+    """A statement with values instead of its ``?``."""
 
     text: str
     pieces: tuple[tuple[int, int, int | None], ...]
@@ -96,7 +87,7 @@ class Filled:
 
 
 def with_parameters(text: str, values: Sequence[str]) -> Filled:
-    """Insert values (SQL texts) into a statement; INVALID_PARAMETER_USAGE for a wrong number.
+    """Insert values (SQL texts) into a statement.
 
     >>> with_parameters("SELECT '?' LIMIT ?", ["5"]).text
     "SELECT '?' LIMIT 5"

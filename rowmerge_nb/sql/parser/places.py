@@ -68,7 +68,6 @@ class Place:
     """A place in a statement.
 
     Args:
-        words: the possible keywords, in upper case.
         relations: the visible relations, innermost query first.
         target: the table that the statement changes, or the procedure that it calls.
     """
@@ -84,11 +83,6 @@ def place(
     before: str, after: str = "", *, qualified: bool = False, extended: bool = False
 ) -> Place:
     """Return what the grammar allows between two parts of a text.
-
-    Args:
-        before: the text up to the unfinished word.
-        after: the text behind it, which may name tables.
-        qualified: a qualifier precedes, as in ``t.``, so keywords are impossible.
 
     >>> sorted(place("MERGE INTO t USING s ON t.a = s.a WHEN ").words)
     ['MATCHED', 'NOT']

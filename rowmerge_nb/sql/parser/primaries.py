@@ -35,7 +35,7 @@ _AFTER_QUERY: Final = frozenset(
 
 
 class PrimaryReader(WindowReader):
-    """Parses operands: names, calls, constructors, parentheses."""
+    """Parses operands."""
 
     def query(self) -> s.QueryNode:
         raise NotImplementedError

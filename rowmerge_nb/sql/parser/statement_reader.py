@@ -84,9 +84,6 @@ def split_statements(text: str) -> tuple[tuple[str, int], ...]:
 def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     """Parse one statement.
 
-    Args:
-        dialect: ``trino``, or ``extended`` for forms of MERGE that Trino refuses.
-
     Raises:
         ParseError: SYNTAX_ERROR with Trino's message and position.
 
@@ -135,7 +132,7 @@ def _read(
     extended: bool = False,
     runs: Runs = Runs.WHOLE,
 ) -> Read:
-    """Parse a text with runs of literals as single tokens, and on an error without."""
+    """Parse a text with runs of literals as single tokens."""
     reader = StatementReader(text, extended=extended, runs=runs)
     try:
         result = read(reader)

@@ -59,9 +59,6 @@ def arithmetic(
 
     Args:
         node: its detail is the operator.
-        texts: the operands.
-        raw: the operands without checks; None for no checks at all.
-        fail: writes a failure.
         safe: return NULL on failure (TRY).
     """
     operand_types = [argument.type for argument in node.arguments]
@@ -98,8 +95,7 @@ def _decimal_attempt(
     """Write a sum, a difference or a product of decimals.
 
     Spark reserves one more digit than Trino, for a carry, and takes it from the scale where there
-    is no room. Operands with one digit less leave that room, and numbers so long that they lose
-    their first digit are the only ones for which Spark's scale serves.
+    is no room. Operands with one digit less leave that room.
     """
     operand_types = [argument.type for argument in node.arguments]
     name = spark_type(node.type)
@@ -122,7 +118,7 @@ def _first(attempts: Sequence[str]) -> str:
 def _operands(
     operator: str, texts: tuple[str, str], operand_types: Sequence[Type], result: Type
 ) -> list[tuple[str, ...]]:
-    """Return the pairs of operands to try one after the other; the last is for the longest."""
+    """Return the pairs of operands to try one after the other."""
     (p1, s1), (p2, s2) = (operand.parameters for operand in operand_types)
     scale = result.parameters[1]
     before = (p1 - s1, p2 - s2)

@@ -29,17 +29,7 @@ Write: TypeAlias = "Callable[[e.Typed, str, str], tuple[str, str]]"
 
 
 def chain_text(node: e.Apply, write: Write, *, is_tried: bool) -> str:
-    """Write a chain.
-
-    Args:
-        node: the chain.
-        write: returns an expression's texts, with and without checks, for those of the value so
-            far.
-        is_tried: operators return NULL on failure.
-
-    Raises:
-        ParseError: it is too long to be written out, and a subquery excludes loops.
-    """
+    """Write a chain."""
     first, *steps = node.arguments
     texts = write(first, "", "")
     if any(isinstance(part, e.Subquery) for part in e.walk(node)):

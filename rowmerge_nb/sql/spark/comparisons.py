@@ -18,7 +18,7 @@ _NESTED: Final = frozenset({"array", "map", "row"})
 
 
 def compared(operator: str, left: str, right: str, sql_type: Type) -> str:
-    """Write a comparison; a NULL that leaves the result open makes it NULL."""
+    """Write a comparison."""
     value = f"({left} {operator} {right})"
     if is_float(sql_type):
         return _nan_aware(operator, left, right, value)

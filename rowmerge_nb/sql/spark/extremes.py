@@ -19,16 +19,7 @@ EXTREMES: Final = frozenset({"max", "min", "max_by", "min_by"})
 def extreme(
     name: str, texts: Sequence[str], key: Type, call_text: str, rows: str, fail: Callable[..., str]
 ) -> str:
-    """Write MAX, MIN, MAX_BY or MIN_BY.
-
-    Args:
-        name: the function.
-        texts: values, the compared value, and optionally the number of results.
-        key: the type of the compared value.
-        call_text: the call from the table of functions.
-        rows: FILTER and OVER.
-        fail: writes a failure.
-    """
+    """Write MAX, MIN, MAX_BY or MIN_BY."""
     if len(texts) > (2 if name.endswith("_by") else 1):
         return _several(name, texts, key, rows, fail)
     key_text = sort_key(texts[-1], key, smallest=name.startswith("max"))
@@ -112,9 +103,7 @@ def sorted_array(text: str, element: Type) -> str:
 
 
 def greater(name: str, left: str, right: str, sql_type: Type) -> str:
-    """Write GREATEST or LEAST (``name``) of two nested values that are not NULL; NaN and NULL lose
-    against other values.
-    """
+    """Write GREATEST or LEAST (``name``) of two nested values that are not NULL."""
     most = name == "greatest"
     keys = [sort_key(text, sql_type, smallest=most) for text in (left, right)]
     return f"IF({keys[1]} {'>' if most else '<'} {keys[0]}, {right}, {left})"
@@ -136,8 +125,6 @@ def extreme_element(name: str, text: str, element: Type) -> str:
 def ordered_list(template: str, keys: Sequence[tuple[str, bool, bool]]) -> str:
     """Add ORDER BY to the template of a listing aggregate, a ``collect_list`` of structs with the
     value as ``v``.
-
-    Keys are a text, whether it descends, and whether NULL is first.
     """
     order = "0"
     for index, (_, descending, nulls_first) in reversed(list(enumerate(keys))):

@@ -33,7 +33,7 @@ _LIST: Final = "\0"
 
 
 def looked_up(text: str, constants: ConstantSet) -> str:
-    """Write whether a value is in a list; NULL if unknown.
+    """Write whether a value is in a list.
 
     >>> from rowmerge_nb.spi.types import INTEGER
     >>> from rowmerge_nb.sql.typed.constant_set import ConstantSet

@@ -35,7 +35,7 @@ _texts: Final[WeakKeyDictionary[q.Query, str]] = WeakKeyDictionary()
 
 
 def print_query(query: q.Query, symbols: Sequence[str] | None = None) -> str:
-    """Print a query; ``symbols`` selects columns.
+    """Print a query.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> scan = q.Scanned("t", ((e.Column(BIGINT, "id_1"), "id"),), lambda: None, view="v")
@@ -306,7 +306,7 @@ def _form(form: q.Form, node: q.Valued) -> str:
 
 
 def _united(texts: Sequence[str]) -> str:
-    """Join queries by UNION ALL as a balanced tree, since Spark's parser recurses."""
+    """Join queries by UNION ALL as a balanced tree."""
     if len(texts) == 1:
         return texts[0]
     middle = len(texts) // 2

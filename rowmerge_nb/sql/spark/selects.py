@@ -31,9 +31,7 @@ def select_text(query: q.Selected, relation: str | None, new_name: Callable[[str
 
 @dataclass(frozen=True)
 class _Total:
-    """The row of a grand total over no rows: a mark of the source's rows, and the condition of
-    resulting groups.
-    """
+    """The row of a grand total over no rows."""
 
     mark: e.Typed
     condition: str
@@ -296,7 +294,7 @@ def _set_texts(sets: q.Sets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:
 
 
 def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
-    """Return an expression over groups as columns; arguments of window functions become columns."""
+    """Return an expression over groups as columns."""
     over = []
     for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
         inner = [

@@ -52,10 +52,7 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
     r"""Write Spark SQL over the groups of a regular expression, which is matched once.
 
     Args:
-        text: the text.
         regex: a Spark SQL literal; only its last group may match U+001F.
-        count: the number of groups.
-        write: builds the result; an unmatched group is empty.
 
     >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
     "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"

@@ -42,10 +42,6 @@ class Span:
     r"""A span of the statement's text.
 
     Args:
-        start: offset of the first code point.
-        end: offset after the last code point.
-        line: line of ``start``, from 1.
-        column: column of ``start``, from 1.
         about: the span that an error concerns, if Trino reports it elsewhere.
 
     >>> Span.within("SELECT 1\nFROM t", 9, 13)
@@ -104,9 +100,7 @@ class Statement:
     """Base of all statements; spans refer to ``text``, which excludes the final semicolon.
 
     Args:
-        forms: what became of its forms of the extended dialect.
         in_trino: the statement in Trino's words; empty if it is so already, or cannot be.
-        versions: the names of the old and the new row in RETURNING.
     """
 
     text: str
@@ -132,14 +126,9 @@ class MergeClause:
     """One WHEN clause.
 
     Args:
-        number: its case number, from 0.
-        matched: WHEN MATCHED, or WHEN NOT MATCHED.
-        operation: NONE for DO NOTHING.
         head: from WHEN to the operation's keyword.
         star: the span of ``*`` in SET * or INSERT *, or of UPDATE or INSERT without a list.
         matching: how a star finds the source's columns.
-        error: the message of THEN ERROR.
-        defaults: INSERT DEFAULT VALUES.
     """
 
     number: int
@@ -159,11 +148,11 @@ class MergeClause:
 
 @dataclass(frozen=True)
 class Merge(Statement):
-    """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition WHEN ... [RETURNING ...]``.
+    """``[WITH ...] MERGE [WITH SCHEMA EVOLUTION] INTO target [[AS] alias] USING source ON condition
+    WHEN ... [RETURNING ...]``.
 
-    Both WITH, RETURNING and some clauses require the extended dialect. UPDATE ... FROM and DELETE
-    ... USING are such statements too; ``prefers_target`` is for INSERT ... ON CONFLICT, where a
-    bare name means the target's column.
+    UPDATE ... FROM and DELETE ... USING are such statements too; ``prefers_target`` is for INSERT ...
+    ON CONFLICT, where a bare name means the target's column.
     """
 
     target: TableName
@@ -271,13 +260,12 @@ class LikeTable:
 
 @dataclass(frozen=True)
 class CreateTable(Statement):
-    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or
-    ``... AS query``.
+    """``CREATE [OR REPLACE] TABLE [IF NOT EXISTS] name (columns) [WITH (properties)]`` or ``... AS
+    query``.
 
     Args:
         properties: lower-case name to a text, number, boolean, or tuple of those; an error for
             other expressions.
-        with_data: False for WITH NO DATA.
     """
 
     name: TableName

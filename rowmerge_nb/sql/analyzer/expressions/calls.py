@@ -84,7 +84,6 @@ class ExpressionSite:
 
     Args:
         name: the clause's name for errors, for instance ``"WHERE clause"``.
-        functions: additional functions without arguments.
         judged_whole: forbidden calls are reported after the whole expression, at its place.
     """
 
@@ -289,7 +288,7 @@ class CallAnalyzer:
     def _widen(
         self, values: list[e.Typed], node: s.Lambda, parameter_types: Sequence[Type]
     ) -> None:
-        """Coerce REDUCE's state to its result's type: 0 becomes a double if doubles are added."""
+        """Coerce REDUCE's state to its result's type."""
         state, result_type = values[1].type, values[2].type.parameters[-1]
         common = common_type(state, result_type)
         if common is not None and not can_coerce(result_type, state):

@@ -31,7 +31,7 @@ _QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 @dataclass(frozen=True)
 class InlineFunction:
-    """A function that a statement defines, and expansions of calls by arguments."""
+    """A function that a statement defines."""
 
     node: s.FunctionDefinition
     parameters: tuple[Type, ...]

@@ -41,7 +41,7 @@ _ZONED_MILLISECONDS: Final = zoned(Type(_WITH_ZONE, (3,)))
 def moment_function(
     analyzer: CallAnalyzer, name: str, values: Sequence[e.Typed], node: Expression
 ) -> e.Typed | None:
-    """Analyze a date or time function, or return None if the table of functions decides."""
+    """Analyze a date or time function, unless the table of functions decides."""
     maker = _MAKERS.get(name)
     return maker(analyzer, _with_typed_nulls(name, values), node) if maker is not None else None
 

@@ -50,7 +50,7 @@ _EPOCH: Final = dt.datetime(1970, 1, 1)  # noqa: DTZ001 - zones are handled apar
 
 
 def decimal_literal(text: str) -> Constant | None:
-    """Return the constant of decimal digits, without leading zeros; None above 38 digits.
+    """Return the constant of decimal digits; None above 38 digits.
 
     >>> str(decimal_literal("0.125").type), str(decimal_literal("-12.50").type)
     ('decimal(3,3)', 'decimal(4,2)')
@@ -72,9 +72,6 @@ def decimal_literal(text: str) -> Constant | None:
 
 def typed_literal(type_name: str, value: str) -> Constant | None:
     """Return the constant of ``type_name 'value'``, or None if the text is invalid.
-
-    Raises:
-        KeyError: no literal has this type.
 
     >>> typed_literal("date", "2024-02-29").value, typed_literal("date", "2024-02-30")
     ('2024-02-29', None)
@@ -277,7 +274,7 @@ _DAY_UNITS: Final = ("DAY", "HOUR", "MINUTE", "SECOND")
 
 
 def interval_literal(node: Interval) -> Constant | None:
-    """Return an interval in seconds or months; None if the text does not match the units.
+    """Return an interval in seconds or months.
 
     >>> from rowmerge_nb.sql.parser import statement_reader as parser
     >>> interval_literal(parser.parse("SELECT INTERVAL '1-2' YEAR TO MONTH").tree.body.items[0].value).value

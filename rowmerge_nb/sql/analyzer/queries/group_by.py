@@ -88,11 +88,7 @@ def with_sets_once(node: s.Select, keys: tuple[e.Typed, ...] | None) -> s.Select
 def grouping_operations(
     context: Context, node: s.Select, values: Sequence[e.Typed], keys: tuple[e.Typed, ...] | None
 ) -> list[tuple[e.Typed, e.Typed]]:
-    """Check GROUPING, and return replacements: without several sets it is 0.
-
-    Raises:
-        AnalysisError: MISSING_GROUP_BY, INVALID_ARGUMENTS.
-    """
+    """Check GROUPING, and return replacements: without several sets it is 0."""
     operations = [
         part
         for value in values
@@ -130,11 +126,7 @@ def check_groups(
     keys: tuple[e.Typed, ...],
     fields: Sequence[ScopeField],
 ) -> None:
-    """Check that outside of aggregates only grouping keys are read.
-
-    Raises:
-        AnalysisError: EXPRESSION_NOT_AGGREGATE; NOT_SUPPORTED for a correlated subquery.
-    """
+    """Check that outside of aggregates only grouping keys are read."""
     for value, node in values:
         if any(
             isinstance(part, e.Subquery) and part.kind == "scalar" and part.outer

@@ -45,7 +45,6 @@ class QueryResult:
     """An analyzed query.
 
     Args:
-        fields: its output columns, which are those of the tree.
         origins: for a subquery, the numbers of the expressions within it.
     """
 
@@ -54,9 +53,6 @@ class QueryResult:
     origins: range = range(0)
 
     def as_subquery(self, kind: Type, name: str, value: e.Typed | None = None) -> e.Subquery:
-        """Return the query as a value; see `rowmerge_nb.sql.typed.readings.subquery` for the
-        arguments.
-        """
         return subquery(kind, name, self.tree, value, origins=self.origins)
 
     def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:

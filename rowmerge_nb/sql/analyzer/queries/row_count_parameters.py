@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def check_row_counts(text: str, values: Sequence[str]) -> None:
-    """Check the literals (SQL texts) that are row counts, with Trino's errors at the parameters.
+    """Check the literals (SQL texts) that are row counts.
 
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "5"])
     >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "'b'"])
@@ -54,9 +54,7 @@ def computed_row_counts(
     tables: Callable[[], AbstractContextManager[AnalyzerCatalogs]],
     era: Era,
 ) -> list[str]:
-    """Return the values of EXECUTE as SQL, with row counts computed; ``tables`` is called only if
-    needed.
-    """
+    """Return the values of EXECUTE as SQL, with row counts computed."""
     values = [value.text for value in statement.values]
     for number, (parameter, value) in enumerate(
         zip(parameter_places(text), statement.values, strict=False)

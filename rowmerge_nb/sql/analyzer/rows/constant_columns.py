@@ -38,7 +38,7 @@ _LARGEST_INTEGER: Final = 2**31 - 1
 
 @dataclass
 class BadLiteral(Exception):
-    """An invalid literal, and the offset of the error in its text."""
+    """An invalid literal, and the offset of the error."""
 
     index: int
     message: str
@@ -175,7 +175,7 @@ def _integer_type(number: int) -> Type:
 
 
 def constant_of(cell: Typed) -> Constant | None:
-    """Return a signed or unsigned literal as a constant that can be data, or None."""
+    """Return a signed or unsigned literal as a constant that can be data."""
     if isinstance(cell, Constant):
         return cell if cell.type.base in _READERS and not is_zoned(cell.type) else None
     if isinstance(cell, Apply) and cell.name == "negate":

@@ -49,11 +49,6 @@ class ConstantRows:
         return self.columns[0].count
 
     def table(self) -> pa.Table:
-        """Return the rows.
-
-        Raises:
-            ExecutionError: NUMERIC_VALUE_OUT_OF_RANGE for a number with too many digits.
-        """
         arrays = [self._values(index) for index in range(len(self.columns))]
         return pa.Table.from_arrays(arrays, names=list(self.names))
 

@@ -131,9 +131,7 @@ def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
 
 
 def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
-    """Return the columns of rows of literals; AnalysisError INVALID_LITERAL for the first invalid
-    one.
-    """
+    """Return the columns of rows of literals."""
     run = node.run
     columns: list[ConstantColumn] = []
     bad: list[tuple[int, BadLiteral]] = []
@@ -155,9 +153,7 @@ def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn,
 
 
 def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:
-    """Return the common types of the rows; AnalysisError TYPE_MISMATCH for the first row that does
-    not match.
-    """
+    """Return the common types of the rows."""
     column_types: list[Type] = [UNKNOWN] * parts[0].width
     for part in parts:
         if part.width != len(column_types):

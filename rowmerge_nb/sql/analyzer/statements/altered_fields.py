@@ -28,7 +28,7 @@ def added(
     *,
     if_not_exists: bool,
 ) -> AddField | None:
-    """Add a field to a row; ``names`` is the path to the row, the column first."""
+    """Add a field to a row."""
     row = column.type
     for step in names[1:]:
         if row.base == "array":

@@ -24,12 +24,7 @@ if TYPE_CHECKING:
 
 
 def call(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze CALL.
-
-    Raises:
-        AnalysisError: in Trino's order PROCEDURE_NOT_FOUND, INVALID_ARGUMENTS,
-            EXPRESSION_NOT_CONSTANT, TYPE_MISMATCH.
-    """
+    """Analyze CALL."""
     assert isinstance(statement, st.CallStatement)
     name = _name(context, statement)
     catalog, schema, _ = name

@@ -29,7 +29,7 @@ _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 def check_constraints(
     context: Context, table: a.TableBinding, span: Span, *, subqueries: bool = False
 ) -> tuple[a.CheckConstraint, ...]:
-    """Parse the CHECK constraints of a table; errors are at the table's name, ``span``."""
+    """Parse the CHECK constraints of a table."""
     texts = () if table.metadata is None else table.metadata.check_constraints
     return tuple(_Reader(context, table, span, text).read(subqueries=subqueries) for text in texts)
 
@@ -41,11 +41,7 @@ def read_constraints(
     origins: tuple[e.Origin, ...] = (),
     about: Span | None = None,
 ) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...], tuple[a.TableBinding, ...]]:
-    """Parse the CHECK constraints of a table that is being created or altered.
-
-    Returns:
-        The constraints, all origins, and the tables that subqueries read.
-    """
+    """Parse the CHECK constraints of a table that is being created or altered."""
     context = Context(text, tables, Era.DOCUMENTS)
     context.origins += origins
     checks = check_constraints(context, table, context.statement_span(about), subqueries=True)

@@ -28,9 +28,6 @@ def with_fields_of(
     case.
 
     Rows without field names keep their order.
-
-    Raises:
-        FieldMismatchError: a field is missing, additional, or repeated.
     """
     source = value.type
     if source.base != sql_type.base or source == sql_type or not _is_moved(source, sql_type):

@@ -30,19 +30,14 @@ _BOOLEAN = "The condition of 'why' must evaluate to a boolean: actual type {}"
 
 @dataclass(frozen=True)
 class RowConditions:
-    """Parses conditions on the rows of a statement."""
+    """Conditions on the rows of a statement."""
 
     analysis: RowChangeAnalysis
     tables: AnalyzerCatalogs
     era: Era
 
     def read(self, text: str) -> Typed:
-        """Return the typed condition; an ambiguous bare name is the target's column.
-
-        Raises:
-            RowMergeError: with the condition as its ``statement``; NOT_SUPPORTED for subqueries and
-                nondeterministic functions.
-        """
+        """Return the typed condition; an ambiguous bare name is the target's column."""
         alias = self.analysis.target_alias
         fields = [
             _scoped(f, f.name, f.relation or alias, target=True)
@@ -60,9 +55,6 @@ class RowConditions:
                 SQL text.
             marks: for target and source, the symbol that is NULL if a joined row lacks the side, or
                 ``""``. One mark selects the target.
-
-        Raises:
-            RowMergeError: NOT_SUPPORTED for values and types that SQL does not compare.
         """
         sides = []
         for side, mark in zip(

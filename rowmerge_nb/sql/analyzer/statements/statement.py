@@ -66,9 +66,6 @@ def analyze(
 
     Under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice.
     ``dialect`` is unused.
-
-    Raises:
-        AnalysisError: with Trino's code, message and place.
     """
     del dialect
     context = Context(statement.text, tables, era)

@@ -232,7 +232,7 @@ def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -
 
 
 def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
-    """Return a column's type for a query's, without sizes unless the store keeps them."""
+    """Return a column's type for a query's."""
     if sql_type.base == "varchar":
         return sql_type if keeps_sizes else Type("varchar")
     if sql_type.base in {"timestamp", "timestamp with time zone", "time"}:

@@ -34,12 +34,7 @@ _WHOLE: Final = (
 def table_execute(
     context: Context, statement: st.AlterTable, action: st.TableExecute
 ) -> a.TableExecuteAnalysis:
-    """Analyze ALTER TABLE EXECUTE.
-
-    Raises:
-        AnalysisError: in Trino's order NOT_SUPPORTED, TABLE_NOT_FOUND, PROCEDURE_NOT_FOUND, errors
-            of WHERE, INVALID_ARGUMENTS, DUPLICATE_PROPERTY, INVALID_PROCEDURE_ARGUMENT.
-    """
+    """Analyze ALTER TABLE EXECUTE."""
     context.refuse_view(statement.name, "ALTER TABLE EXECUTE is not supported for views")
     target = context.target(statement.name, statement.word)
     if target.handle is None:

@@ -213,14 +213,14 @@ def _with_keys(entries: str, key_type: Type, cast: Cast, *, safe: bool, around: 
 
 
 def _is_member_lost(value: str) -> str:
-    """Write whether a member ``$e`` cannot be cast; under TRY_CAST, one makes the whole NULL."""
+    """Write whether a member ``$e`` cannot be cast."""
     return f"coalesce(schema_of_variant(`$e`) <> 'VOID', false) AND {value} IS NULL"
 
 
 def _row(
     text: str, source: str, row_type: Type, cast: Cast, *, safe: bool, around: _Cast
 ) -> str | None:
-    """Write a row from an object's members by name (ignoring case), or from an array."""
+    """Write a row from an object's members by name (ignoring case), or an array."""
     members, elements, lost_members, lost_elements = [], [], [], []
     for index, (name, part) in enumerate(zip(row_type.fields, row_type.parameters, strict=True)):
         inner = _part(part, cast, safe=safe, around=around)

@@ -235,7 +235,7 @@ def _fraction(clock: str, target: Type) -> str:
 
 
 def canonical_zone(zone: str) -> str:
-    """Write a zone's canonical name: UTC for its synonyms, offsets with hours and minutes."""
+    """Write a zone's canonical name."""
     return once(_canonical, zone)
 
 
@@ -453,7 +453,7 @@ def _in_base_64(text: str) -> str:
 
 
 def fitting(text: str, source: Type, target: Type, safe: bool, plain: str | None = None) -> str:
-    """Write a text, or an error if it is too long for the type."""
+    """Write a text, or an error if it is too long."""
     if not target.parameters:
         return text
     length = target.parameters[0]

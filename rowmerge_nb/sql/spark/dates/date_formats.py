@@ -41,11 +41,7 @@ _COMPUTED: Final = {
 
 
 def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) -> str:
-    """Format a timestamp, given Spark SQL of its wall clock, zone, and offset in minutes.
-
-    Raises:
-        KeyError: the pattern has the name of a zone other than UTC.
-    """
+    """Format a timestamp, given Spark SQL of its wall clock, zone, and offset in minutes."""
     pieces: list[str] = []
     java = ""
     for token in (*_joined(tokens), None):

@@ -136,9 +136,6 @@ def parsing(
     """Parse a text by a pattern.
 
     Args:
-        tokens: the pattern.
-        text: Spark SQL of the text.
-        fail: writes a failure.
         pivot: two-digit years are up to 50 years before it, and less than 50 after it.
         zoned: return a timestamp with the text's zone (UTC by default) instead of a wall clock.
     """

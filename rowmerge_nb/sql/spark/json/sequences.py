@@ -41,8 +41,7 @@ def sequence(text: str, path: JsonPath, variables: Mapping[str, str] | None = No
     """Write the items at the end of a path as an array, or a failure as its only item; NULL if the
     text is not JSON.
 
-    ``text``, the document, is used three times; ``variables`` are arrays of items, NULL if not
-    JSON.
+    ``text``, the document, is used three times.
     """
     marked = f"regexp_replace({text}, '{_STRING}', '\"\\\\\\\\\"$1\"')"
     # Text after the first value is ignored, as in Trino.
@@ -128,9 +127,7 @@ def _unfit(expected: str) -> str:
 
 
 class _Sequences:
-    """Writes items as arrays, and predicates as conditions; the document and variables are arrays
-    of items.
-    """
+    """Writes items as arrays, and predicates as conditions."""
 
     def __init__(self, strict: bool, document: str, variables: Mapping[str, str]) -> None:
         self.strict = strict
