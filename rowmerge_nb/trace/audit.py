@@ -116,7 +116,6 @@ class Audit:
     """The result of an audit.
 
     Args:
-        before: the state it was evaluated on, in words, and ``after`` the compared state.
         told: the number of missing and unexpected rows in ``rows``.
     """
 

@@ -48,9 +48,6 @@ def differing_cells(expected: pa.Table, actual: pa.Table) -> Mask:
 def cell_patterns(expected: pa.Table, actual: pa.Table) -> tuple[str, ...]:
     """Return one sentence for each pattern that explains all differing cells of a column.
 
-    Args:
-        actual: the stored rows, each beside its expected row, in the order of the sinks' pages.
-
     >>> cell_patterns(pa.table({"id": [1, 2], "v": ["a", "b"]}), pa.table({"id": [1, 2], "v": ["A", "B"]}))
     ("Column 'v' differs in case only, in both paired rows.",)
     """

@@ -47,9 +47,6 @@ class WrongChanges:
         doubled: its new row is in the store too often.
         survivors: its old row is still in the store.
         reborn: its new row has the key of a row that the statement deletes.
-        writers: the number of the sink's writer; -1 if unknown.
-        calls: the number of the call within its writer, from 1; -1 if unknown.
-        rows: the index of the row within the page of that call.
         untouched: the number of rows that the statement does not touch.
         lost_rows: the indices before the statement of untouched rows that are gone.
         surviving_rows: the indices before the statement of the rows of `survivors`.

@@ -58,15 +58,7 @@ def _columns(
     pages: PageSample,
     rows: npt.NDArray[np.int64],
 ) -> dict[str, list[Any]]:
-    """Return the columns of rows of a page sample.
-
-    Args:
-        operations: their operations.
-        case_numbers: their case numbers.
-        columns: their new values.
-        pages: the sample.
-        rows: their indices in the sample.
-    """
+    """Return the columns of rows of a page sample."""
     unknown = [None] * len(rows)
     old: dict[str, pa.Array] = {}
     source_rows: list[Any] = unknown

@@ -12,7 +12,6 @@ class VerificationRecord:
     """The result of another engine (option ``verify``).
 
     Args:
-        engine: ``DuckDB`` or ``PostgreSQL``.
         state: ``agrees``, ``differs``, ``other rule`` (for repeated matches) or ``not compared``.
     """
 
@@ -29,9 +28,6 @@ class WrongRow:
         problem: ``other values``, ``old values`` (those before the statement), ``missing``, or of a
             row that must not be there ``too often``, ``still there`` or ``not requested``.
         differing: for a row with other or old values the indices of the columns that differ.
-        writer: the writer whose sink got the change, if any.
-        call: the number of the call within that writer, from 1; None if unknown.
-        row: the index of the change within the page of that call; None if unknown.
         joined_row: index in the sample ``before``; None for a row that the statement did not touch.
     """
 
@@ -67,12 +63,7 @@ class CommitCheck:
 
 @dataclass(frozen=True, kw_only=True)
 class Checks:
-    """What checked the outcome of a statement.
-
-    Args:
-        verification: the result of another engine (option ``verify``).
-        commit: the result of reading the table after the commit (option ``check``).
-    """
+    """What checked the outcome of a statement."""
 
     verification: VerificationRecord | None = None
     commit: CommitCheck | None = None

@@ -36,8 +36,8 @@ class ClauseRecord:
     """A WHEN clause and its number of joined rows; record -1 counts rows for which no clause fired.
 
     ``matched`` is False for both kinds of NOT MATCHED; see ``by_source``. DO NOTHING has the
-    operation NONE. ``head`` is the clause up to its operation. ``condition`` is the AND condition,
-    or WHERE of UPDATE and DELETE. ``values`` pairs assigned columns with SQL.
+    operation NONE. ``condition`` is the AND condition, or WHERE of UPDATE and DELETE. ``values``
+    pairs assigned columns with SQL.
     """
 
     number: int

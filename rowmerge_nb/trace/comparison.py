@@ -340,7 +340,7 @@ def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
 def _differences(
     left: Side, right: Side, what: str, one: pa.Table | None, other: pa.Table | None
 ) -> tuple[Difference, ...]:
-    """Return the rows that one side has more often than the other; None is a table without rows."""
+    """Return the rows that one side has more often than the other."""
     if one is None or other is None:
         extra, missing = one, other
     else:

@@ -49,7 +49,6 @@ class WriterRecord:
 
     Args:
         counted: changed rows: positions minus the sum of insert_from_update.
-        state: ``finished`` or ``aborted``.
     """
 
     writer: int

@@ -22,14 +22,12 @@ class LabPoint:
     """A point of the grid.
 
     Args:
-        store: the store.
         share: the share of rows that each statement changes.
         locality: the share of the changed rows that are neighbors by key; the others are spread.
         partitioned_by: the partition column, or ``""``.
         buckets: the number of buckets of the key; 0 for none.
         sorted: whether the rows were loaded in the order of the key.
         files: the number of loads, each of which writes files of its own.
-        statements: the number of statements.
         compact_every: the number of statements between compactions; 0 for none.
     """
 
@@ -59,14 +57,10 @@ class LabStep:
     """One statement of a run. Numbers of files and bytes are None for stores without files.
 
     Args:
-        rows_changed: the rows that the statement changed.
         files_read: the files of the target that it read.
-        files_written: the files that it wrote.
         full_read_files: the files of a full read afterwards.
         files_to_merge: those of them that only delete rows of others.
         compaction_bytes: what a compaction afterwards wrote; None without one.
-        writers: the number of writers.
-        busiest_writer_rows: the rows of the writer with most rows.
         mean_writer_rows: the mean of all writers, idle ones not counted.
     """
 
@@ -91,10 +85,8 @@ class LabRun:
     """One run: a table was loaded, and the statements ran.
 
     Args:
-        loaded_rows: the rows of the loaded table.
         loaded_files: its files; None for stores without files.
         refusal: why the store has no such table, or failed; ``""`` otherwise.
-        seconds: of all of it.
     """
 
     point: LabPoint
@@ -169,11 +161,8 @@ class Lab:
     """The results of a grid.
 
     Args:
-        statement: the statement.
-        rows: the number of rows of each table.
         runs: the finished runs, in the order of the grid.
         planned: the number of runs of the grid.
-        seconds: the duration of this call.
         file: the file with the results, or ``""``.
         notices: sentences about what ended early.
     """

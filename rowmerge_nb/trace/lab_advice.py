@@ -60,7 +60,6 @@ def _where(names: Sequence[str], values: Sequence[Any]) -> str:
 
 
 def _stores(lab: Lab) -> Iterator[str]:
-    """Yield for each pair of stores from which share on the second moves fewer bytes."""
     names = _others(lab, "store", "share")
     for values, runs in lab.groups(*names).items():
         by_store: dict[str, dict[float, LabRun]] = {}

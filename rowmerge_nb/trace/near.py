@@ -11,7 +11,7 @@ from rowmerge_nb.trace.journeys import Answer
 
 
 class Difference(StrEnum):
-    """A difference between two key values. Removing one of the first six makes the values equal."""
+    """A difference between two key values; removing one of the first six makes them equal."""
 
     LEADING_BLANKS = "leading blanks"
     TRAILING_BLANKS = "trailing blanks"
@@ -44,11 +44,7 @@ class NearTerm:
 
 @dataclass(frozen=True)
 class Separation:
-    """The differences in one key.
-
-    Args:
-        term: the key's index among the terms.
-    """
+    """The differences in one key."""
 
     term: int
     kinds: tuple[Difference, ...]
@@ -118,7 +114,6 @@ class NearKeys:
     """The unmatched rows of a MERGE and their nearest keys.
 
     Args:
-        source: None if not examined, like ``target``.
         letters: one-letter differences were searched for, or no key is a text.
     """
 

@@ -36,8 +36,6 @@ class BranchRecord:
     """One branch of the searched CASE.
 
     Args:
-        number: case number; -1 for ELSE.
-        operation: ``Operation.NONE`` for ELSE and DO NOTHING.
         present: whether there is a target row, as in the merge row.
         assigned: the columns of SET or of the INSERT's list, in that order.
     """
@@ -54,11 +52,7 @@ class BranchRecord:
 
 @dataclass(frozen=True)
 class ScanFacts:
-    """Facts about a scan.
-
-    Args:
-        target: it reads the rows that may change, with row ids.
-    """
+    """Facts about a scan."""
 
     target: bool
     name: str
@@ -73,7 +67,7 @@ class QueryFacts:
 
 @dataclass(frozen=True)
 class ProjectFacts:
-    """Facts about a Project: the symbols it computes."""
+    """The symbols that a Project computes."""
 
     assigned: tuple[str, ...]
 
@@ -84,7 +78,6 @@ class JoinFacts:
 
     Args:
         distribution: the source's: ``AUTOMATIC``, ``PARTITIONED``, ``SINGLE`` or ``REPLICATED``.
-        replicate_target: every task gets the whole target.
     """
 
     distribution: str
@@ -94,14 +87,14 @@ class JoinFacts:
 
 @dataclass(frozen=True)
 class MarkDistinctFacts:
-    """Facts about a MarkDistinct: whether rows are redistributed by unique_id first."""
+    """Whether rows are redistributed by unique_id first."""
 
     exchange: bool
 
 
 @dataclass(frozen=True)
 class ProcessorFacts:
-    """Facts about ``transform_page``: the paradigm, and the insert layout's columns in table order."""
+    """The paradigm, and the insert layout's columns in table order."""
 
     paradigm: str
     redistribution_columns: tuple[str, ...]
@@ -127,7 +120,7 @@ class ExchangeFacts:
 
 @dataclass(frozen=True)
 class WriterFacts:
-    """Facts about a MergeWriter: whether it runs in one pass with the nodes below it."""
+    """Whether it runs in one pass with the nodes below it."""
 
     fused: bool
 
@@ -150,7 +143,6 @@ class NodeRecord:
     """A plan node.
 
     Args:
-        kind: the class name: ``TableScan``, ``Join``, ``MarkDistinct``, ...
         name: Trino's name (``RightJoin``, ``Filter``, ``TableCommit``).
         arguments: the text after the name: ``accounts t``, ``t.customer = s.customer``,
             ``(unique_id, case_number)``.

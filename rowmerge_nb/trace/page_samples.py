@@ -90,9 +90,6 @@ class StoredSample:
 
     In the older flow, ``writer`` is the split, and the page has the row ids and the new values of
     an UPDATE.
-
-    Args:
-        layout: the channels; None for a page source.
     """
 
     writer: int

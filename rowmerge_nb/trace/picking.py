@@ -71,10 +71,8 @@ def _is_row(value: Any) -> bool:
 
 
 def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | None]) -> None:
-    """Check that each column exists in one of the rows, ignoring case.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS, with the nearest name.
+    """Check that each column exists in one of the rows, ignoring case, or raise
+    INVALID_ARGUMENTS.
     """
     names = {name.lower(): name for side in sides for name in side or {}}
     if unknown := [name for name in columns if name.lower() not in names]:
@@ -109,7 +107,7 @@ def rows_like(
     """Return a mask of the sample's rows with this source row number, and with these values on one
     side.
 
-    ``padded`` is as in `has_values`.
+    ``padded`` ignores trailing blanks, as in char columns.
     """
     import numpy as np
 

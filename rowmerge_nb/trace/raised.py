@@ -15,9 +15,6 @@ import pyarrow as pa
 class CodeFrame:
     """A line of the connector's code in a traceback.
 
-    Args:
-        code: the line and its neighbors, each with its number; empty if unreadable.
-
     >>> frame = CodeFrame("shop.py", 34, "finish", ((33, "def finish(self):"), (34, "    return self.fragmnts")))
     >>> frame.text, frame.place
     ('return self.fragmnts', 'shop.py, line 34, in finish')
@@ -40,10 +37,7 @@ class CodeFrame:
 
 @dataclass(frozen=True)
 class RaisedFrom:
-    """The cause or context of an error.
-
-    Args:
-        direct: the code has ``raise ... from error``.
+    """The cause or context of an error; ``direct`` for ``raise ... from error``.
 
     >>> RaisedFrom("KeyError", "'nmae'").what
     "KeyError: 'nmae'"

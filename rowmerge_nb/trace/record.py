@@ -38,11 +38,7 @@ class RecordedColumn:
 
 @dataclass(frozen=True)
 class RecordedFailure:
-    """The contract call that failed.
-
-    Args:
-        number: the writer or split; None for the coordinator, or if unknown.
-    """
+    """The contract call that failed."""
 
     method: str
     number: int | None
@@ -51,11 +47,7 @@ class RecordedFailure:
 
 @dataclass(frozen=True)
 class HandedPage:
-    """A page that the connector got.
-
-    Args:
-        number: the sink's writer; in the older flow, the page source's split.
-    """
+    """A page that the connector got."""
 
     number: int
     page: pa.RecordBatch

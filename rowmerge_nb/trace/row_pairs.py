@@ -29,11 +29,7 @@ _KEY: Final = 2.0
 
 @dataclass(frozen=True)
 class RowPairs:
-    """Pairs of rows by their indices; ``missing[i]`` and ``unexpected[i]`` are a pair.
-
-    Args:
-        exchanged: the two columns whose exchange makes all rows equal; None if there are none.
-    """
+    """Pairs of rows by their indices; ``missing[i]`` and ``unexpected[i]`` are a pair."""
 
     missing: Rows
     unexpected: Rows

@@ -14,7 +14,6 @@ class RunSettings:
     Args:
         paradigm: the connector's row change paradigm; ``""`` for other statements.
         era: ``documents`` or ``current``.
-        trace_level: the option ``trace``.
     """
 
     paradigm: str = ""

@@ -46,11 +46,7 @@ FILE_METRICS: Final = (
 
 @dataclass(frozen=True)
 class SinkFragment:
-    """A fragment that a sink returned.
-
-    Args:
-        text: its JSON, if it is a JSON text; ``""`` otherwise, and for those that were not kept.
-    """
+    """A fragment that a sink returned."""
 
     bytes: int
     text: str = ""
@@ -79,7 +75,7 @@ class StoreSide(Side):
 
 @dataclass(frozen=True)
 class StoreMetric:
-    """A measurement of all sides, as texts; ``""`` if a side has none."""
+    """A measurement of all sides, as texts."""
 
     name: str
     meaning: str
@@ -120,7 +116,6 @@ class AlignedCall:
     """A method of the contract, and its calls on each side.
 
     Args:
-        caller: ``coordinator``, ``writer`` or ``split``.
         sides: one per side; None if it was not called there.
     """
 
@@ -134,8 +129,6 @@ class StoreComparison:
 
     Args:
         by: ``catalogs`` or ``stores``.
-        sides: the runs, in the order in which the catalogs were named.
-        notices: sentences about copies of the target that could not be removed.
 
     Attributes:
         differences: the rows that differ from those of the first side that did not fail.

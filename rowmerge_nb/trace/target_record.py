@@ -12,7 +12,6 @@ class TargetRecord:
     """The table, or other object, that a statement changes; all fields are empty without one.
 
     Args:
-        name_parts: catalog, schema and table of a statement that changes rows.
         unread_reason: why the committed version cannot be read.
         version_after: the version of its commit, if any.
         added_columns: names and types of columns that the statement added, or would have added.

@@ -97,11 +97,7 @@ class TrinoNode:
 
 @dataclass(frozen=True)
 class TrinoQuery:
-    """A query that ran on Trino.
-
-    Args:
-        error: the name of the error code, or ``""``.
-    """
+    """A query that ran on Trino."""
 
     id: str
     statement: str

@@ -23,11 +23,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class MatchedClauses:
-    """The WHEN MATCHED clauses, as far as rules depend on them.
-
-    Args:
-        single_delete: the only one is an unconditional DELETE.
-    """
+    """The WHEN MATCHED clauses, as far as rules depend on them."""
 
     count: int
     single_delete: bool
@@ -60,10 +56,6 @@ class EngineRule:
 @dataclass(frozen=True)
 class EngineVerdict:
     """One engine's answer, ``runs`` or ``fails``.
-
-    Args:
-        rows: the number of target rows that make it fail.
-        rule: the engine's rule; ``source`` is the documenting page.
 
     >>> EngineVerdict("Oracle", "fails", 2, "2 target rows would be changed more than once", "...", "...").answer
     'fails'

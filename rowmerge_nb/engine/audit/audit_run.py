@@ -69,12 +69,9 @@ class Request:
     """The arguments of an audit.
 
     Args:
-        table: the table's name; None for the statement's target.
         before: the version before, or its rows.
         after: the version afterwards, or its rows; None for the current one.
         source: versions or rows of sources: by name, or one for all.
-        by: the key columns; None for those that ON reads.
-        rows: the maximum number of listed rows.
     """
 
     statement: str

@@ -389,12 +389,7 @@ class Audited:
         keys: Hashes | None = None,
         key: Sequence[str] = (),
     ) -> pa.Table:
-        """Return rows of one state.
-
-        Args:
-            hashes: row hashes to select; None for all.
-            keys: key hashes to select; None for all.
-        """
+        """Return rows of one state."""
         places = tuple(self.names.index(name) for name in key)
         with self._reading() as (transaction, bindings):
             scan = transaction.scans.whole_table(bindings[_AFTER if after else _BEFORE])

@@ -49,8 +49,6 @@ class TableState:
     """A table in a version.
 
     Args:
-        connector: its connector.
-        name: its name there.
         version: None for the current version.
     """
 
@@ -74,11 +72,7 @@ class _Opened:
 
 
 class AuditedTables(Connector):
-    """Tables as they were, read without beginning a statement in their stores.
-
-    Args:
-        kind: the type of store of the audited table.
-    """
+    """Tables as they were, read without beginning a statement in their stores."""
 
     get_page_source_provider = always(AuditingSourceProvider())
     get_page_sink_provider = always(AuditingSinkProvider())

@@ -67,7 +67,6 @@ class Evidence:
 
     Args:
         wrong: the differing rows; positive counts are missing rows.
-        most: the maximum number of listed rows of each sort.
     """
 
     def __init__(

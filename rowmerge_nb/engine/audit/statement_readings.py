@@ -61,11 +61,7 @@ class Variant:
 def variants_of(
     statement: t.Merge | t.Update | t.Delete, integers: Mapping[str, bool] = NO_COLUMNS
 ) -> Iterator[Variant]:
-    """Yield a variant per known difference, the likelier ones first.
-
-    Args:
-        integers: whether each target column is an integer, by lower-case name in table order.
-    """
+    """Yield a variant per known difference, the likelier ones first."""
     text = statement.text
     joining = (
         [statement.on]

@@ -23,11 +23,7 @@ T = TypeVar("T")
 
 @dataclass
 class CallLog:
-    """The coordinator's contract calls, in order.
-
-    Attributes:
-        raised: errors of the connector's code.
-    """
+    """The coordinator's contract calls, in order."""
 
     started: float = field(default_factory=time.perf_counter)
     calls: list[Call] = field(default_factory=list)
@@ -43,10 +39,7 @@ class CallLog:
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
     ) -> T:
-        """Make a call and log it, whether it succeeds or fails.
-
-        ``gave`` describes the result; ``size`` is that of the fragments.
-        """
+        """Make a call and log it, whether it succeeds or fails."""
         began = time.perf_counter()
 
         def note(result: str, error: str | None, injected: str = "") -> None:

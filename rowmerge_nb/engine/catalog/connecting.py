@@ -52,7 +52,6 @@ class ConnectionRequest:
     """A catalog to connect.
 
     Args:
-        location: the value of the store's property for it, or None.
         origin: the file that requests it; ``""`` for a cell or a program.
         base: the folder of relative paths; None for the current one.
     """
@@ -70,8 +69,6 @@ class Connection:
     """A connected catalog.
 
     Args:
-        location: where its data is, without secrets; ``""`` if unknown.
-        origin: the file that requested it, or ``""``.
         problem: why it could not be connected; ``""`` if it is.
         digest: a hash of its properties; ``""`` for a connector that a program has added.
     """
@@ -138,9 +135,6 @@ def connect(catalogs: Catalogs, request: ConnectionRequest, *, check: bool) -> C
 
 def validate(request: ConnectionRequest) -> None:
     """Check the store and the names of the properties of a request, without connecting.
-
-    Raises:
-        RowMergeError: as in `connect`.
 
     >>> validate(ConnectionRequest("iceberg", properties={"warehose": "w"}))
     Traceback (most recent call last):
@@ -277,7 +271,6 @@ def _variable(variable: str, name: str) -> str:
 
 
 def _located(value: Any, value_type: PropertyType, base: Path) -> Any:
-    """Return the value with paths that no longer depend on the current folder."""
     if value_type == PropertyType.PATHS:
         paths = [value] if isinstance(value, str | os.PathLike) else value
         return [_located(path, PropertyType.PATH, base) for path in paths]

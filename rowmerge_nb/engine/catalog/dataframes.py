@@ -36,8 +36,6 @@ class FrameTable:
     """A frame as a SQL table.
 
     Args:
-        columns: its columns; unsupported ones have the type unknown.
-        table: their Arrow values; NULL in unsupported columns.
         refused: the errors of unsupported columns, raised when a statement uses them.
     """
 
@@ -65,11 +63,7 @@ def collected(frame: Any) -> pa.Table:
 
 
 def read_frame(name: str, frame: Any) -> FrameTable:
-    """Return a frame, except one of Spark, as a SQL table.
-
-    Raises:
-        AnalysisError: NOT_SUPPORTED if it is not a frame, or has no columns.
-    """
+    """Return a frame, except one of Spark, as a SQL table."""
     if isinstance(frame, FrameTable):
         return frame
     try:
@@ -93,7 +87,6 @@ def whole_frame(name: str, frame: Any) -> FrameTable:
 
 
 def spark_columns(name: str, frame: Any) -> FrameTable:
-    """Return the columns of a Spark frame with SQL types, without computing rows."""
     from rowmerge_nb.engine.spark.spark_types import from_spark_type
 
     def column(label: str, spark_type: Any) -> tuple[Type, None] | AnalysisError:

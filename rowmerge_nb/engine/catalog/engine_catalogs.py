@@ -248,11 +248,7 @@ class Catalogs:
     def transaction(
         self, options: Options, changes: str = "", explicit: ExplicitTransaction | None = None
     ) -> StatementTransaction:
-        """Begin a statement's transaction.
-
-        Args:
-            changes: the changed catalog, whose calls a fault counts; ``""`` for all.
-        """
+        """Begin a statement's transaction."""
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name
@@ -374,10 +370,6 @@ class Catalogs:
         """Count a table's rows in a new transaction, like any reader after the commit.
 
         ``version`` is the committed one, since others may follow.
-
-        Raises:
-            ConnectorError: TABLE_NOT_FOUND if the version does not exist; and other errors of the
-                connector.
         """
         if name is None:
             return None

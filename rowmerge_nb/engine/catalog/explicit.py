@@ -53,11 +53,7 @@ class _RepeatableMetadata:
 
 @dataclass
 class ExplicitTransaction:
-    """One transaction of several statements.
-
-    Args:
-        isolation: the requested level, or ``""``.
-    """
+    """One transaction of several statements."""
 
     read_only: bool = False
     isolation: str = ""

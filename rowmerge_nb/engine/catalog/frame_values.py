@@ -32,10 +32,6 @@ def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
 
     A failing chunk is halved until one value remains; this also fits 32-bit offsets.
 
-    Raises:
-        TypeError: no SQL type fits the column.
-        RefusedValueError: the first value that the type does not hold exactly.
-
     >>> kind, values = exact_values(pa.chunked_array([pa.array([1, 2], pa.uint8())]))
     >>> str(kind), str(values.type)
     ('smallint', 'int16')

@@ -41,9 +41,6 @@ def orphans_of(connectors: Mapping[str, Connector], *, remove: bool) -> list[Cat
 
     A removal in one catalog is interrupted only by a second interrupt, ten seconds after the first.
 
-    Raises:
-        StatementInterrupted: the message says what was removed before.
-
     >>> orphans_of({}, remove=False)
     []
     """

@@ -46,7 +46,6 @@ class StatementTables:
 
     Args:
         registered: the identity of the DataFrame behind each table in memory, to suppress notices.
-        failures: the errors of catalogs that could not be connected, by name.
     """
 
     def __init__(

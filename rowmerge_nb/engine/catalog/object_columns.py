@@ -47,10 +47,6 @@ def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.Chun
 
     With ``pandas``, NaN means NULL.
 
-    Raises:
-        TypeError: no SQL type holds the values.
-        RefusedValueError: the first rejected value, with its row.
-
     >>> import datetime as dt
     >>> kind, moments = exact_objects([dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 12)], pandas=True)
     >>> str(kind), [str(moment) for moment in moments]

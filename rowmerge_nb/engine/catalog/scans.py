@@ -103,7 +103,7 @@ class Scans:
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
-        """Return a table's columns under the node's symbols, and each row's ``$position``, if any."""
+        """See `LoweringTables.scan`."""
         if is_spark_frame(node.table.dataframe):
             return self._spark_rows(
                 node.table, node.columns, [symbol.name for symbol in node.outputs]
@@ -134,9 +134,7 @@ class Scans:
         )
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Return a scan of the target within tasks that reads only a semi join's keys; see
-        `scan_matching`.
-        """
+        """Return a scan of the target within tasks that reads only a semi join's keys."""
         if semi is not None and semi.key_columns and isinstance(semi.filtering_source, TableScan):
             read = self._keys_scan(semi.filtering_source, semi.key_columns)
             if read.is_repeatable:
@@ -276,7 +274,7 @@ class Scans:
         return replace(task, schema=_page_schema(task, [symbol.type for symbol in node.outputs]))
 
     def exchange_folder(self) -> str | None:
-        """Return a temporary folder for exchanges; None if executors may be on other machines."""
+        """Return a temporary folder for exchanges."""
         return None if executors_of(self._spark()).elsewhere else self._splits.folder
 
     def whole_table(self, binding: TableBinding) -> ScanPass:
@@ -423,9 +421,6 @@ class Scans:
     def store_frame(self, binding: TableBinding, pages: Iterable[pa.RecordBatch]) -> pa.Table:
         """Store rows, in pages of at most `PAGE_ROWS` rows, where tasks read frames, and return
         them as a frame.
-
-        Raises:
-            SetupError: the temporary directory has no room.
         """
         schema = pa.schema([(column.name, column.type.arrow) for column in binding.columns])
         return self._splits.store(SchemaTableName("notebook", binding.view), 1, schema, pages)
@@ -558,7 +553,6 @@ def _page_schema(task: ScanPass, types: Sequence[Type]) -> pa.Schema:
 
 
 def _fields_named(rows: Any, columns: Sequence[ColumnHandle]) -> Any:
-    """Rename the fields of row columns for Spark SQL, since pages have rows by position."""
     from pyspark.sql import functions as F  # noqa: N812
 
     nested = {

@@ -38,14 +38,7 @@ def files_of_splits(splits: Iterable[ConnectorSplit]) -> dict[str, ReadFile]:
 
 
 class SplitRecorder(ConnectorSplitManager):
-    """A connector's split manager that keeps the files of the splits that statements read.
-
-    Args:
-        connector: the connector, whose split manager it replaces.
-
-    Attributes:
-        files: the files by path, since the last `forget`.
-    """
+    """A connector's split manager that keeps the files of the splits that statements read."""
 
     def __init__(self, connector: Connector) -> None:
         self._manager = connector.get_split_manager()

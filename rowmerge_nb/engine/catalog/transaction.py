@@ -169,9 +169,6 @@ class StatementTransaction:
 
         By default the target's ``catalog`` is called. If ``whole``, a failed call has changed
         nothing; otherwise, as for procedures, only a RowMergeError can say so.
-
-        Raises:
-            RowMergeError: ``changed`` is set by the connector, False by default.
         """
         connector = (self.opened(catalog) if catalog else self.opened_target()).connector
         threaded = connector.commits_in_finish or connector.commits_in_thread

@@ -15,14 +15,7 @@ from rowmerge_nb.trace.lab import LabPoint
 
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension of a grid.
-
-    Args:
-        meaning: what it is.
-        default: its values if the grid does not name it.
-        form: what its values are, for errors.
-        accepts: whether a value is possible.
-    """
+    """A dimension of a grid."""
 
     meaning: str
     default: tuple[Any, ...]
@@ -81,9 +74,6 @@ GRID: Final[Mapping[str, Dimension]] = {
 
 def points_of(grid: object) -> tuple[LabPoint, ...]:
     """Return the points of a grid.
-
-    Args:
-        grid: values by dimension; None for the default ones.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.

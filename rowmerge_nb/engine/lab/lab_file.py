@@ -20,13 +20,6 @@ FORMAT: Final = 1
 class LabFile:
     """The runs of a lab, which a later call continues.
 
-    Args:
-        path: the file, which is created with the first run; None for no file.
-        header: what the runs belong to: the statement, and the rows.
-
-    Attributes:
-        runs: the runs by point, with those of the file.
-
     Raises:
         RowMergeError: INVALID_ARGUMENTS for a file of other runs, or one that cannot be read.
     """

@@ -28,12 +28,7 @@ SEED: Final = 20260101
 
 @dataclass(frozen=True)
 class LabRows:
-    """The rows of a table, in the order of its key.
-
-    Args:
-        rows: the rows.
-        key: the column that identifies a row.
-    """
+    """The rows of a table, in the order of its key."""
 
     rows: pa.Table
     key: str

@@ -95,14 +95,7 @@ def run_lab(
     request: LabRequest,
     cancel: Callable[[], None],
 ) -> Lab:
-    """Run the lab; see `rowmerge_nb.engine.engine.Engine.lab`.
-
-    Args:
-        engine: the engine.
-        connectors: its connectors by catalog.
-        request: the arguments.
-        cancel: cancels the running statement, from another thread.
-    """
+    """Run the lab; see `rowmerge_nb.engine.engine.Engine.lab`."""
     request.check()
     points = points_of(request.grid)
     deadline = Deadline(time.monotonic(), request.seconds)
@@ -226,13 +219,7 @@ def _run(
 
 @dataclass(frozen=True)
 class Subject:
-    """What the lab runs.
-
-    Args:
-        sql: the statement.
-        target: the full name of its target.
-        rows: the rows of the target.
-    """
+    """What the lab runs."""
 
     sql: str
     target: TableName
@@ -312,14 +299,7 @@ def _with_changes(options: Mapping[str, Any], changes: Any) -> dict[str, Any]:
 
 
 class Bench:
-    """Runs points in open stores.
-
-    Args:
-        engine: an engine with the stores' catalogs.
-        stores: the stores.
-        subject: the statement and the rows.
-        request: the arguments.
-    """
+    """Runs points in open stores."""
 
     def __init__(
         self, engine: RunningEngine, stores: TemporaryStores, subject: Subject, request: LabRequest
@@ -404,9 +384,7 @@ class Bench:
     def _compact(
         self, engine: RunningEngine, store: OpenStore, table: str, costs: FileCosts
     ) -> tuple[int | None, FileCosts]:
-        """Compact a table; return the bytes that this writes, and the costs with those of a full read
-        afterwards.
-        """
+        """Compact a table; return the bytes written, and the costs of a full read."""
         if not store.kind.compaction:
             raise ConnectorError(
                 f"Store '{store.name}' has no compaction here",

@@ -22,13 +22,7 @@ if TYPE_CHECKING:
 
 
 class CommitCheckObserver(RunObserver):
-    """Adds to the trace whether the table has the rows that the statement must have left.
-
-    Args:
-        read: reads the target in a version after the commit, at most a number of rows; None if it
-            has more.
-        read_independently: reads the target by another library than its connector, if there is one.
-    """
+    """Adds to the trace whether the table has the rows that the statement must have left."""
 
     def __init__(
         self,
@@ -43,11 +37,6 @@ class CommitCheckObserver(RunObserver):
         self._check = begin_check(run, self._read, self._read_independently)
 
     def after_result(self, run: StatementRun, result: Result) -> None:
-        """Compare, and set the check of the result's trace.
-
-        Raises:
-            StatementInterrupted: the user has stopped the check; the statement is committed, and
-                the error has its result.
-        """
+        """Compare, and set the check of the result's trace."""
         if self._check is not None:
             self._check.told(result)

@@ -59,13 +59,7 @@ class FailingRow(RunObserver):
 
 @dataclass(frozen=True)
 class _Candidate:
-    """An expression with the rows that it is computed for.
-
-    Args:
-        channels: the type and Spark's SQL of the values that it reads, by their names in the
-            expression.
-        guard: the condition on the rows in Spark's SQL; ``""`` for all.
-    """
+    """An expression with the rows that it is computed for."""
 
     column: AssignedColumn
     node: PlanNode
@@ -76,10 +70,8 @@ class _Candidate:
 def name_failing_row(
     run: StatementRun, context: LoweringContext, error: RowMergeError, number: int
 ) -> None:
-    """Name in an error's hint the row that it is about; a failed search leaves the error unchanged.
-
-    Args:
-        run: the run, whose transaction is still open.
+    """Name in an error's hint the row that it is about; a failed search leaves the error
+    unchanged.
     """
     if run.plan is None or error.hint is None:
         return

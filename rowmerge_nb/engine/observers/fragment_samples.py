@@ -24,9 +24,6 @@ MOST_BYTES: Final = 100_000
 class FragmentKeeper(ObserverRegistry):
     """Keeps the fragments of the last statement of an engine, in place of the observers of its
     user.
-
-    Attributes:
-        fragments: what the sinks returned.
     """
 
     def __init__(self) -> None:
@@ -43,7 +40,6 @@ class _KeptFragments(RunObserver):
         self._keeper = keeper
 
     def after_action(self, run: StatementRun, action: Action) -> None:
-        """Keep the sizes of all fragments, and the texts of the first ones."""
         self._keeper.fragments = fragments_as_text(action.fragments)
 
 

@@ -43,15 +43,7 @@ def observers_of(
     request: RowRequest | None = None,
     verification: Verification | None = None,
 ) -> RunObservers:
-    """Return the observers of a run, in the order in which they are called.
-
-    Args:
-        read_rows: reads the target in a version after the commit, at most a number of rows; None if
-            it has more.
-        read_independently: reads up to a number of rows by another library than the connector; None
-            if there is none.
-        verification: the second run of the option ``verify``.
-    """
+    """Return the observers of a run, in the order in which they are called."""
 
     def members() -> Iterator[RunObserver]:
         if isinstance(analysis, RowChangeAnalysis):

@@ -104,10 +104,6 @@ def request_by_values(
 ) -> RowRequest:
     """Return the request of a source row's number and of values of columns of either side: see
     `picked`.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if neither side has a column of such a name; NOT_SUPPORTED
-            for values that SQL does not compare.
     """
     names = names_of_sides(conditions.analysis)
     number, values = picked(row, source_row, columns, (name for side in names for name in side))

@@ -62,10 +62,7 @@ MOST_NODES: Final = 400
 
 
 class RowReasons(RunObserver):
-    """Adds the answers of the conditions to the rows of the trace.
-
-    An explanation that fails adds nothing.
-    """
+    """Adds the answers of the conditions to the rows of the trace."""
 
     def __init__(self, analysis: RowChangeAnalysis) -> None:
         self._analysis = analysis

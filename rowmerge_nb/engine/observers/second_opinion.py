@@ -15,20 +15,11 @@ if TYPE_CHECKING:
 
 
 class SecondOpinion(RunObserver):
-    """Adds the other engine's answer to the trace.
-
-    Args:
-        verification: the second run, with the input that was read before the statement.
-    """
+    """Adds the other engine's answer to the trace."""
 
     def __init__(self, verification: Verification) -> None:
         self._verification = verification
 
     def after_result(self, run: StatementRun, result: Result) -> None:
-        """Run the statement on the other engine, and set the verification of the result's trace.
-
-        Raises:
-            StatementInterrupted: the user has stopped it; the statement itself has ended, and the
-                error has its result.
-        """
+        """Run the statement on the other engine, and set the verification of the result's trace."""
         self._verification.told(result)

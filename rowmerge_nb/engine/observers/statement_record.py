@@ -97,7 +97,7 @@ class StatementRecorder(RunObserver):
 def _recording_of(
     run: StatementRun, earlier: Recording | None, error: RowMergeError | None
 ) -> Recording:
-    """Return the record of a statement, or why there is none; it is saved if that was requested."""
+    """Return the record of a statement, or why there is none."""
     try:
         record = (
             _record_of(run, error)

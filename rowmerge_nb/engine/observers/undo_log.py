@@ -42,8 +42,6 @@ class UndoableChange:
     """A statement that has changed the rows of a table.
 
     Args:
-        kind: the statement's first words, and ``text`` its text, shortened.
-        count: the number of rows that it has changed; None if it does not count.
         columns: the table's columns at that time, with those that it has added.
         handle: the table at that time; None for a table that the statement has made.
         before: the version that it was made from; None before the first one.

@@ -48,15 +48,7 @@ def compare_catalogs(
     catalogs: object,
     options: Mapping[str, Any],
 ) -> StoreComparison:
-    """Run a statement in several catalogs; see `rowmerge_nb.engine.engine.Engine.compare`.
-
-    Args:
-        engine: the engine.
-        connectors: its connectors by catalog.
-        sql: the statement.
-        catalogs: the names of the catalogs.
-        options: the options of the statement.
-    """
+    """Run a statement in several catalogs; see `rowmerge_nb.engine.engine.Engine.compare`."""
     names = checked_catalogs(catalogs, connectors)
     _check_options(CATALOGS, options)
     venues = [Venue(name, name) for name in names]
@@ -75,12 +67,8 @@ def compare_stores(
     `rowmerge_nb.engine.engine.Engine.compare`.
 
     Args:
-        engine: the engine.
-        connectors: its connectors by catalog.
-        sql: the statement.
         stores: the names of stores, or of catalogs; None for all stores, and for the catalogs with
             plugins of Trino.
-        options: the options of the statement.
     """
     names = checked_stores(stores, connectors)
     _check_options(STORES, options)
@@ -113,9 +101,6 @@ class Venue:
     """Where a statement runs.
 
     Args:
-        name: its name in the comparison.
-        catalog: the catalog.
-        store: the store of a temporary folder; None for a catalog of the engine.
         refusal: why it cannot be opened.
     """
 
@@ -135,11 +120,7 @@ def _check_options(by: str, options: Mapping[str, Any]) -> None:
 
 
 def checked_catalogs(catalogs: object, connectors: Mapping[str, Connector]) -> tuple[str, ...]:
-    """Return the names of at least two different catalogs.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS or CATALOG_NOT_FOUND.
-    """
+    """Return the names of at least two different catalogs."""
     if not isinstance(catalogs, list | tuple) or not all(
         isinstance(name, str) for name in catalogs
     ):
@@ -234,11 +215,7 @@ def _compared(
 
 
 def target_of(engine: RunningEngine, sql: str, options: Mapping[str, Any]) -> tuple[TableName, str]:
-    """Return the full name of a statement's target, and the first word of the statement.
-
-    Raises:
-        RowMergeError: the statement is wrong; NOT_SUPPORTED for a statement that changes no rows.
-    """
+    """Return the full name of a statement's target, and the first word of the statement."""
     from rowmerge_nb.sql.parser.statement_reader import parse
     from rowmerge_nb.sql.tree.statements import Delete, Merge, Update
 
@@ -334,14 +311,7 @@ class _Sides:
 def costs_of(
     store: OpenStore, table: str, before: Mapping[str, ReadFile], read: Mapping[str, ReadFile]
 ) -> FileCosts:
-    """Return the files that a statement has read and written, and those that it leaves.
-
-    Args:
-        store: the store.
-        table: the table.
-        before: the files of a full read before the statement.
-        read: the files that the statement read.
-    """
+    """Return the files that a statement has read and written, and those that it leaves."""
     after = store.files(table)
     if not store.kind.has_files:
         full_read = count_of(after.values()) if after else None

@@ -86,8 +86,6 @@ def with_copy(
     of the copy.
 
     Args:
-        engine: the engine.
-        name: the table's catalog, schema and name.
         rows: returns the rows of the copy; None for the table's current rows.
         added: columns that a statement has added since the table had the rows.
 
@@ -149,10 +147,6 @@ class Again:
     read in their current state.
 
     Args:
-        engine: the engine that has run it.
-        trace: its trace.
-        sql: the statement.
-        options: its options, without those of `LEFT_OUT`.
         ran: the trace of a trial, whose source rows the next trial has; None for the run itself.
     """
 
@@ -169,8 +163,6 @@ class Again:
             sql: another statement with the same target; None for the same one.
             source: new values for cells of the source, see
                 `rowmerge_nb.engine.reruns.source_edits`.
-            options: options that differ from those of the run, see
-                `rowmerge_nb.engine.options.statement_options.Options`.
 
         Raises:
             RowMergeError: the statement is wrong or fails. INVALID_ARGUMENTS for another target,
@@ -224,11 +216,6 @@ class Again:
 
         Target rows of a MERGE without a source row take another job, if values are requested that
         they may have.
-
-        Args:
-            row: the number of the source row, values by columns of either side, or None.
-            source_row: the number of the source row by name; None for all.
-            columns: values of columns of either side.
 
         Returns:
             The trace with the requested rows, and as untouched rows the target rows with these
@@ -380,9 +367,6 @@ class Again:
     def untouched(self, trace: Trace) -> pa.Table | None:
         """Return the target's rows that were not joined, or not selected by WHERE; None if they are
         not known, and for large tables.
-
-        Args:
-            trace: the trace of the run, or of one of its trials.
         """
         # A trial has read the rows of the copy, complete or not.
         is_own = trace is self.trace
@@ -444,9 +428,7 @@ def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
 
 
 def _first_of_each(row_ids: pa.Array, mask: pa.Array) -> pa.Array:
-    """Return the first index of each row id that `mask` selects: a target row is joined once per
-    source row that matches it.
-    """
+    """Return the first index of each row id that `mask` selects."""
     ids = pa.table({"index": np.arange(len(row_ids)), "row_id": row_ids}).filter(mask)
     while any(pa.types.is_struct(field.type) for field in ids.schema):
         ids = ids.flatten()

@@ -42,7 +42,6 @@ class ScratchCopy:
     """A copy of a table.
 
     Args:
-        name: its catalog, schema and name.
         remarks: what it lacks, as sentences.
     """
 
@@ -55,9 +54,6 @@ class ScratchCopies:
 
     Args:
         engine: an engine whose undo log and transactions are not those of the user.
-        connectors: the connectors by catalog.
-        table: the full name of the table.
-        metadata: its columns and properties.
     """
 
     def __init__(
@@ -73,11 +69,7 @@ class ScratchCopies:
         self._schemas: list[tuple[str, str]] = []
 
     def create(self, catalog: str, further: Mapping[str, str] | None = None) -> ScratchCopy:
-        """Create the empty copy in a catalog, with further properties as SQL.
-
-        Raises:
-            RowMergeError: the catalog has no CREATE TABLE, or lacks the type of a column.
-        """
+        """Create the empty copy in a catalog, with further properties as SQL."""
         name = (catalog, self._schema(catalog), f"{PREFIX}{uuid.uuid4().hex[:12]}")
         self._begun.append(name)
         properties, missing = self._properties(catalog)

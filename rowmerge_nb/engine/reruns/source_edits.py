@@ -41,7 +41,7 @@ Edits = Mapping[int, Mapping[str, Any]]
 
 
 def checked_edits(edits: object) -> Edits:
-    """Return edits that have the right form; row numbers may be texts, as in JSON.
+    """Return edits that have the right form; row numbers may be texts.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -72,15 +72,9 @@ class Source:
     Spark's.
 
     Args:
-        text: the statement.
-        names: its columns, by their names in the statement.
         values: the rows of VALUES in the text; none for a table and a DataFrame.
-        frame: the DataFrame's name; ``""`` without one.
-        table: the table's full name; None without one.
         rows: the rows, with the names and types of the table or DataFrame; of VALUES the computed
             rows.
-        columns: the table's metadata.
-        read: the DataFrame as a table.
     """
 
     text: str
@@ -129,10 +123,6 @@ class Source:
         self, engine: RunningEngine, edits: Edits
     ) -> tuple[RunningEngine, str, dict[str, Any]]:
         """Return an engine, a text and DataFrames that run the statement with edited cells.
-
-        Args:
-            engine: the engine of the statement.
-            edits: the cells.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS for a row or column that does not exist, and for a
@@ -272,12 +262,6 @@ def source_of(
     engine: RunningEngine, sql: str, options: Mapping[str, Any], target: tuple[str, ...]
 ) -> Source:
     """Return the source of a MERGE.
-
-    Args:
-        engine: looks up tables.
-        sql: the statement.
-        options: its options: dialect, and the DataFrames that it may name.
-        target: the full name of its target.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for a statement without a source, and for a source whose cells

@@ -25,10 +25,6 @@ class StoreKind:
     """A store that can be opened in a temporary folder.
 
     Args:
-        meaning: what it is, in a few words.
-        open: opens it in a folder.
-        properties: properties of its tables, as SQL.
-        schema: the schema of its tables.
         compaction: the statement that compacts a table, with its ``table``, and its ``catalog``,
             ``schema`` and ``name``; ``""`` if it needs none.
         has_files: whether its tables are files, which splits report.
@@ -109,10 +105,6 @@ STORE_KINDS: Final[Mapping[str, StoreKind]] = {
 def checked_stores(stores: object, others: Collection[str] = ()) -> tuple[str, ...]:
     """Return the names of different stores, in lower case.
 
-    Args:
-        stores: the names; None for all.
-        others: further names that are possible, such as those of catalogs.
-
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
 
@@ -147,17 +139,7 @@ def checked_stores(stores: object, others: Collection[str] = ()) -> tuple[str, .
 
 
 class OpenStore:
-    """A store that is open.
-
-    Args:
-        name: its name.
-        catalog: its catalog.
-        folder: its folder.
-
-    Attributes:
-        connector: its connector.
-        recorder: the files that statements read.
-    """
+    """A store that is open."""
 
     def __init__(self, name: str, catalog: str, folder: Path) -> None:
         self.name, self.catalog = name, catalog
@@ -181,12 +163,7 @@ class TemporaryStores:
     """Stores in a temporary folder, until `remove`.
 
     Args:
-        names: the stores.
         other_names: names of catalogs that theirs must differ from.
-
-    Attributes:
-        stores: the stores that are open, by name.
-        refusals: why the others could not be opened, by name.
     """
 
     def __init__(self, names: Sequence[str], other_names: Collection[str]) -> None:

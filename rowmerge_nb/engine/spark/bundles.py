@@ -37,7 +37,7 @@ _CONTRACT: Final = f"{PACKAGE}.spi"
 
 @dataclass(frozen=True)
 class Bundle:
-    """Modules in an archive; `modules` has the top-level names."""
+    """Modules in an archive."""
 
     modules: tuple[str, ...]
     locations: tuple[Path, ...]

@@ -1,4 +1,4 @@
-"""The values of expressions without rows: arguments of CALL, and of AS OF."""
+"""Values of expressions without rows: arguments of CALL, and of AS OF."""
 
 from __future__ import annotations
 

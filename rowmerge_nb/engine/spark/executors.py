@@ -56,7 +56,6 @@ class Executors:
     """The archives that the executors of a session have.
 
     Args:
-        sent: whether anything must be sent to them.
         elsewhere: they may run on other machines, without this machine's temporary files.
     """
 
@@ -71,7 +70,7 @@ class Executors:
     def task(
         self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None
     ) -> Callable[..., Any]:
-        """Return the function for ``mapInArrow``; `schema` is that of records, if there are any."""
+        """Return the function for ``mapInArrow``."""
         if not self.sent:
             return task
         content, modules = pickled(task)

@@ -1,4 +1,4 @@
-"""Recognition of DataFrames without importing their libraries."""
+"""DataFrames, recognized without importing their libraries."""
 
 from __future__ import annotations
 

@@ -63,11 +63,7 @@ class Interrupts:
         self._first = 0.0
 
     def note(self, *_: Any) -> None:
-        """Record an interrupt; a signal handler.
-
-        Raises:
-            WaitEndedError: the first one came `PATIENCE_SECONDS` ago.
-        """
+        """Record an interrupt; a signal handler."""
         now = time.monotonic()
         if self.came and now - self._first >= PATIENCE_SECONDS:
             raise WaitEndedError
@@ -119,9 +115,6 @@ def raise_put_off() -> NoReturn:
 
 def in_thread(call: Callable[[], T]) -> T:
     """Make a call in a thread: the wait can be interrupted, the call cannot.
-
-    Raises:
-        WaitEndedError: the call continues.
 
     >>> in_thread(lambda: 7)
     7
@@ -292,9 +285,6 @@ def interrupted_too_late(result: object) -> StatementInterrupted:
 def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
     """Run work that is not a statement and leaves nothing behind after an interrupt; `what` begins
     the message.
-
-    Raises:
-        StatementInterrupted: an interrupt came.
     """
     try:
         return run()

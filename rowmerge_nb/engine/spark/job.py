@@ -28,17 +28,7 @@ def collect(
     cancelled: threading.Event,
     find_loss: Callable[[], RowMergeError | None] = lambda: None,
 ) -> pa.Table:
-    """Run a DataFrame and return its rows.
-
-    Args:
-        cancelled: set by `Engine.cancel`.
-        find_loss: returns the error of a process that the tasks have lost, or None.
-
-    Raises:
-        RowMergeError: the error of `find_loss`; Spark's work is cancelled then.
-        StatementInterrupted: the caller was interrupted, or the tag was cancelled
-            (`Engine.cancel`).
-    """
+    """Run a DataFrame and return its rows."""
 
     def action() -> pa.Table:
         with quietly():

@@ -33,11 +33,6 @@ class LazySession:
 
     Args:
         user_session: the user's session, which is never stopped; None for our own.
-        cores: the number of parallel tasks of our own; by default ROWMERGE_CORES, or the machine's
-            cores, at most 8.
-
-    Attributes:
-        closed: the engine is closed, and starts no more sessions.
     """
 
     def __init__(self, user_session: Any = None, cores: int | None = None) -> None:
@@ -51,11 +46,7 @@ class LazySession:
         self._news: list[str] = []
 
     def start(self) -> None:
-        """Start our own Spark in the background, if it is not running.
-
-        Raises:
-            RowMergeError: the engine is closed.
-        """
+        """Start our own Spark in the background, if it is not running."""
         with self._lock:
             self.check_open()
             # The cause of a failed start may be fixed by now, and other code in the process may

@@ -47,7 +47,6 @@ class Home:
 
     Args:
         kills: the machine's count of out-of-memory kills at the start.
-        condemned: a statement has found a folder emptied.
     """
 
     directory: PrivateDirectory

@@ -275,9 +275,7 @@ def _(node: Project, context: LoweringContext) -> Any:
 
 
 def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
-    """Return the columns beside a node's outputs: a row's number in its table and, above the CASE,
-    the witness.
-    """
+    """Return the columns beside a node's outputs."""
     if isinstance(node, TableScan):
         return () if is_spark_frame(node.table.dataframe) else (POSITION,)
     if isinstance(node, Source | AssignUniqueId):

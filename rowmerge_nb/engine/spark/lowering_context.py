@@ -23,15 +23,14 @@ class LoweringTables(Protocol):
     """The rows and sinks for lowering, from the statement's transaction."""
 
     def scan(self, node: TableScan) -> Any:
-        """Return the table's columns under the node's symbols, and ``$position`` if rows have one."""
+        """Return the columns under the node's symbols, and ``$position`` if rows have one."""
 
     def scan_matching(
         self, node: TableScan, source: TableScan, keys: Sequence[tuple[str, str]]
     ) -> Any:
         """Scan without rows whose keys another table lacks; None if those keys are not available."""
 
-    def page_scan(self, node: TableScan) -> ScanPass | None:
-        """Return the scan of a table within a task; None if Spark must read it."""
+    def page_scan(self, node: TableScan) -> ScanPass | None: ...
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
         """Return the scan of a table within tasks; or None and its pages in cells, if executors
@@ -42,7 +41,7 @@ class LoweringTables(Protocol):
         """Return a folder for files between stages; None if executors may be remote."""
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Return the scan of the target, limited to the keys of a semi join if these are available."""
+        """Return the scan of the target, limited to a semi join's keys if possible."""
 
     def split_numbers(self, count: int) -> Any:
         """Return a row per split, its number in ``id``, each in its own task."""
@@ -74,8 +73,6 @@ class LoweringContext:
     Args:
         tasks: the number of tasks that read a table whose changed rows are not exchanged.
         witness: rows carry both sides' values.
-        target: symbols of the target's columns, for the witness and for errors.
-        keys: the symbols that identify a row of each side, in errors.
         aliases: the names of target and source in the statement, for errors.
     """
 

@@ -45,11 +45,7 @@ def all_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
 
 @cache
 def room_for_source() -> int:
-    """Return the bytes that each local task may use for a replicated source.
-
-    Raises:
-        SetupError: ROWMERGE_CORES is not a number of cores.
-    """
+    """Return the bytes that each local task may use for a replicated source."""
     return (all_memory() or 0) // _SHARE // usual_cores()
 
 

@@ -85,7 +85,6 @@ def row_task(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[RowTask, list[str]]:
-    """Return the pass of an UPDATE or DELETE, and the SQL of its subqueries' results."""
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
     printer = PagePrinter(names_of(context).columns)
     condition = (
@@ -121,7 +120,6 @@ def join_task(
     *,
     paged: bool,
 ) -> tuple[JoinTask, list[str]]:
-    """Return the pass of a MERGE in one task, and the SQL of its subqueries' results."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     task = JoinTask(
@@ -140,9 +138,7 @@ def replicated_tasks(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
-    """Return the passes of a MERGE with a replicated source: join, unmatched rows; and the
-    subqueries' SQL.
-    """
+    """Return the passes of a MERGE with a replicated source."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     program = _program(printer)
@@ -165,9 +161,7 @@ def partitioned_tasks(
     above: MergePass,
     context: LoweringContext,
 ) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
-    """Return the passes of a MERGE partitioned by key: target, source, join; and the subqueries'
-    SQL.
-    """
+    """Return the passes of a MERGE partitioned by key."""
     target, source = scans
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
     full = join.type is JoinType.FULL

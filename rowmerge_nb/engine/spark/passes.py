@@ -124,11 +124,7 @@ def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
 def placing(
     node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext
 ) -> Placing:
-    """Return the destinations of a processor's rows.
-
-    Raises:
-        ConnectorError: the layouts of inserted and changed rows have different bucket counts.
-    """
+    """Return the destinations of a processor's rows."""
     names = [column.name for column in processor.columns]
 
     def destination(

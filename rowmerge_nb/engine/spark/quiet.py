@@ -33,13 +33,7 @@ def quietly() -> Iterator[None]:
 
 
 def keep_quiet(*, is_own: bool = False) -> None:
-    """Filter PySpark's exception loggers; call after PySpark is imported.
-
-    Args:
-        is_own: this package has started Java: the statement that meets its loss reports it, and
-            threads that work beside statements (starting workers, clearing references) are
-            silent, too.
-    """
+    """Filter PySpark's exception loggers; call after PySpark is imported."""
     from pyspark.logger import PySparkLogger
 
     if is_own:

@@ -117,7 +117,6 @@ def create_session(
     Args:
         cores: the number of parallel tasks; by default ROWMERGE_CORES, or the machine's cores, at
             most 8.
-        app_name: the application's name.
         conf: further Spark settings, which override ours; excluded optimizer rules are combined.
 
     Raises:
@@ -218,9 +217,6 @@ def start_for_class_cache(
 ) -> SparkSession:
     """Start a Spark that records a class cache into a directory, or verifies it; `purpose` is
     ``record`` or ``prove``.
-
-    Raises:
-        SetupError: this Java would use no cache, or another one.
     """
     java = find_java()
     cache = class_cache_of(java, conf)

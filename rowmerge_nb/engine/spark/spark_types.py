@@ -35,11 +35,7 @@ def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
 
 
 def from_spark_type(spark_type: Any) -> Type:
-    """Return the SQL type of a Spark type.
-
-    Raises:
-        TypeError: no SQL type corresponds.
-    """
+    """Return the SQL type of a Spark type."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     return from_arrow(to_arrow_type(_arrow_ready(spark_type), timezone="UTC"))

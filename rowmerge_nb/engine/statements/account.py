@@ -28,12 +28,8 @@ class Account:
     """The records of all tasks, added up.
 
     Args:
-        returned: the rows of RETURNING, as Arrow streams.
-        errors: the errors that ended tasks, in the order of their partitions.
-        failed: the partition of the first error.
         handed: for each writer or split that kept its pages: its number, the pages as an Arrow
             stream, and the number of missing pages.
-        raised: what the connector's code raised in tasks, first in the task of the first error.
         is_cut: whether rows fail the check and a task did not read all rows, so that counts are too
             small.
     """
@@ -66,11 +62,7 @@ class Account:
 
 
 def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
-    """Return the account of all tasks, ordered by partition.
-
-    Args:
-        writers: the number of writers of the exchange, if there was one.
-    """
+    """Return the account of all tasks, ordered by partition."""
     records = sorted(records, key=lambda r: r.partition)
     clause_rows: dict[int, int] = {}
     for record in records:
@@ -122,7 +114,6 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
 
 
 def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
-    """Check that the driver has all fragments of the tasks, before anything becomes permanent."""
     finished = [writer for writer in account.writers if writer.state == "finished"]
     count, size = (
         sum(writer.fragments for writer in finished),

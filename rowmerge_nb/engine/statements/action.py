@@ -20,7 +20,6 @@ class Planned:
     """A plan before the rules, with what they need.
 
     Args:
-        first: the plan before the rules.
         carried: columns of the target that count as read though no expression below the writer
             reads them; None for an INSERT.
     """
@@ -36,7 +35,7 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedChange(Planned):
-    """The plan of a row change, with what the connector has answered about the target."""
+    """The plan of a row change."""
 
     facts: TargetFacts
 
@@ -46,12 +45,7 @@ class PlannedChange(Planned):
 
 @dataclass(frozen=True)
 class Action:
-    """The outcome of the one Spark action.
-
-    Args:
-        fragments: the fragments for the connector's finish call.
-        planned: the plan of a row change; None for INSERT and other statements.
-    """
+    """The outcome of the one Spark action."""
 
     context: LoweringContext
     account: Account

@@ -27,12 +27,6 @@ def blame(
 ) -> int | None:
     """Set an error's position to that of its expression, and describe that in its hint; an unknown
     expression changes nothing.
-
-    Args:
-        failure: the exception that led to it: Spark's, perhaps wrapped.
-
-    Returns:
-        The number of the expression; None if it is not known.
     """
     number = error.origin if isinstance(error, ExecutionError) else None
     if number is None:

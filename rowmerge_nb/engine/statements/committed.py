@@ -100,13 +100,7 @@ def begin_check(
     read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
     read_independently: Callable[[int], IndependentRows | None] = lambda _: None,
 ) -> Checking | None:
-    """Read the former rows by the statement's handle; None if there is nothing to check.
-
-    Args:
-        run: the statement's run, before its finish call.
-        read: reads up to a number of rows of a version, like any reader after the commit.
-        read_independently: reads up to a number of rows by another library than the connector.
-    """
+    """Read the former rows by the statement's handle; None if there is nothing to check."""
     if not is_checked(run):
         return None
     most = CHECKED_ROWS if run.options.check else CHECKED_UNASKED
@@ -183,7 +177,6 @@ class Checking:
     """One statement's check.
 
     Args:
-        read_independently: reads the table by another library, for a requested check.
         before: the former rows with the row id last; None if unknown.
         pages: the sinks' pages; None without rows.
         problem: why there is nothing to compare with, or ``""``.
@@ -291,7 +284,6 @@ class Checking:
         )
 
     def _read_back(self, most: int) -> tuple[pa.Table | None, str, str]:
-        """Return the rows, who has read them if not the connector, and a further sentence."""
         note = ""
         if self.run.options.check:
             try:

@@ -57,12 +57,7 @@ class CreateTableRun(StatementRun):
 def make_table(
     run: StatementRun, analysis: CreateTableAnalysis, make: Callable[..., object]
 ) -> TableBinding:
-    """Create a table, which becomes the statement's target, and return it without a handle.
-
-    Args:
-        make: makes the call: a permanent change, or the first of several calls that a rollback
-            takes back.
-    """
+    """Create a table, which becomes the statement's target, and return it without a handle."""
     catalog, _, table = analysis.name
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
     binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
@@ -84,13 +79,6 @@ def check_defined(
 ) -> tuple[CheckConstraint, ...]:
     """Read the CHECK constraints of the table that the statement has made, if its connector shows
     them: none may be wrong.
-
-    Args:
-        run: the run, which gets their origins, and the tables that they read.
-        property_spans: the positions of properties in the statement.
-
-    Returns:
-        The constraints.
     """
     session, metadata = run.transaction.session, run.transaction.metadata(binding.catalog)
     handle = (
@@ -154,9 +142,7 @@ class DropTableRun(StatementRun):
 
 @dataclass(kw_only=True)
 class DefinitionRun(StatementRun):
-    """The run of a statement that defines or removes a view or a schema, alters a table, or empties
-    it.
-    """
+    """The run of a statement on a view, a schema, or a table as a whole."""
 
     analysis: DefinitionAnalysis
 
@@ -299,7 +285,6 @@ class CallRun(StatementRun):
         self.change(name, call, arguments, at_once=True, catalog=self.analysis.name[0], whole=False)
 
     def _constants(self, arguments: Mapping[str, TypedExpression]) -> dict[str, Any]:
-        """Return the values of expressions that read no rows; Spark computes them together."""
         plain = {
             name: text.value
             for name, value in arguments.items()

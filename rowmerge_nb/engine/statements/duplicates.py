@@ -31,12 +31,7 @@ UNORDERED: Final = frozenset({"map", "json"})
 def groups_of(
     account: Account, analysis: MergeAnalysis, *, failing: bool
 ) -> tuple[DuplicateGroup, ...]:
-    """Return the target rows that were matched more than once, with their matches.
-
-    Args:
-        failing: whether those that fail the check are returned, or those that only deserve a
-            warning.
-    """
+    """Return the target rows that were matched more than once, with their matches."""
     row_numbers = sorted((account.failing if failing else account.warning)[:NAMED_GROUPS])
     if not row_numbers or not account.witnesses:
         return ()
@@ -49,7 +44,6 @@ def groups_of(
 def duplicate_error(
     account: Account, analysis: MergeAnalysis, rule: RepeatedMatches
 ) -> DuplicateMatchError:
-    """Return the error: Trino's sentence, and a hint that names the first target row and a way out."""
     groups = groups_of(account, analysis, failing=True)
     hint = _remedy(analysis)
     if groups:

@@ -252,9 +252,6 @@ class MergeRun(StatementRun):
 
 
 def _named(symbols: Sequence[Symbol], names: Mapping[str, str | None]) -> Named:
-    """Return symbols with their names in the statement; with the symbol itself if the name is
-    missing or not unique.
-    """
     labels = [names.get(symbol.name) or symbol.name for symbol in symbols]
     return tuple(
         (label if labels.count(label) == 1 else s.name, s)

@@ -80,7 +80,6 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
 
 
 def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
-    """Begin the merge; afterwards the target is scanned by the connector's new handle."""
     run.step = "begin_merge"
     run.begin_step("begin_merge")
     session, metadata, handle = (
@@ -176,9 +175,6 @@ def stored_rows(
     clauses: Mapping[int, Operation], rows: Mapping[int, int], paradigm: RowChangeParadigm
 ) -> Counter[Operation]:
     """Return how many rows of each operation the sinks must get.
-
-    Args:
-        paradigm: whether an update is one row, or a deleted and an inserted one.
 
     >>> rows = stored_rows({0: Operation.UPDATE, 1: Operation.INSERT}, {0: 3, 1: 2}, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW)
     >>> operations_text(rows)

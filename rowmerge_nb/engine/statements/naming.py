@@ -57,9 +57,6 @@ def kind_of(analysis: Analysis) -> str:
 
 
 def name_shown(analysis: Analysis) -> tuple[str, str, str]:
-    """Return the target's name as written, its full name and its catalog; empty texts without a
-    target.
-    """
     if isinstance(analysis, CreateTableAnalysis | DefinitionAnalysis | CallAnalysis):
         return analysis.name[-1], ".".join(analysis.name), analysis.name[0]
     target = analysis.target if isinstance(analysis, _WITH_TARGET) else None
@@ -69,7 +66,6 @@ def name_shown(analysis: Analysis) -> tuple[str, str, str]:
 
 
 def target_name(analysis: Analysis) -> tuple[str, str, str] | None:
-    """Return catalog, schema and table that a statement changes; None if it changes none."""
     if isinstance(analysis, CreateTableAnalysis | CallAnalysis):
         return analysis.name
     if isinstance(analysis, _WITH_TARGET) and analysis.target is not None:

@@ -60,11 +60,7 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class UpdatableRun(StatementRun):
-    """The run of an UPDATE or DELETE by the older flow.
-
-    Attributes:
-        handle: the handle of the connector's begin call, for splits and page sources.
-    """
+    """The run of an UPDATE or DELETE by the older flow."""
 
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
@@ -92,7 +88,7 @@ class UpdatableRun(StatementRun):
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def _facts(self) -> TargetFacts:
-        """Ask the connector for the row id, which is all that the planner of this flow needs."""
+        """Ask the connector for the row id, which is all that the planner needs."""
         if self.options.paradigm is not None:
             raise ConnectorError(
                 "The flow 'updatable' has no row change paradigms: page sources change what they"
@@ -127,9 +123,7 @@ class UpdatableRun(StatementRun):
         gave: Callable[[Any], str] = lambda _: "",
         check: Callable[[Any], Any] = lambda answer: answer,
     ) -> Any:
-        """Make a call about the target; if the connector does not support it, the hint names the
-        other flow.
-        """
+        """Make a call; if it is not supported, the hint names the other flow."""
         metadata = target_metadata(self, self.analysis)
         arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
         try:
@@ -195,9 +189,7 @@ class UpdatableRun(StatementRun):
 
     @interrupts_afterwards()
     def _lowered(self, context: LoweringContext) -> Any:
-        """Return one row per split, with the answers of subqueries; the task works on the splits of
-        its rows.
-        """
+        """Return one row per split, with the answers of subqueries."""
         self.begin_step("run")
         plan, scan = plan_of(self), target_scan(plan_of(self))
         if self.handle is None:
@@ -234,10 +226,7 @@ class UpdatableRun(StatementRun):
         return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
     def sql(self) -> Sequence[str]:
-        """Return the texts that Spark executes: the answers of subqueries.
-
-        Everything else is computed on pages.
-        """
+        """Return the texts that Spark executes: the answers of subqueries."""
         return (
             [answer(node.query, node.symbol.name) for node in self._queries()]
             if self.plan is not None

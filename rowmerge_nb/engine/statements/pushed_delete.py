@@ -25,14 +25,7 @@ STEP = "execute_delete"
 
 @dataclass
 class PushedDelete:
-    """A DELETE that the connector has taken.
-
-    Args:
-        handle: the handle of ``apply_delete``.
-
-    Attributes:
-        rows: the number of deleted rows, if the connector knows it.
-    """
+    """A DELETE that the connector has taken; ``rows`` if it knows them."""
 
     metadata: ConnectorMetadata
     handle: ConnectorTableHandle

@@ -55,9 +55,7 @@ class QueryRun(StatementRun):
             )
 
     def _answer(self, plan: Output) -> pa.Table | None:
-        """Return DuckDB's answer from the table's pages; None if Spark executes the query, which
-        the plan then says.
-        """
+        """Return DuckDB's answer from the table's pages; None if Spark executes the query."""
         if plan.pages is None:
             return None
         assert isinstance(plan.source, Source)
@@ -95,9 +93,6 @@ def plan_rows(run: StatementRun, plan: Output) -> pa.Table:
 def stored_fragments(run: StatementRun, plan: Output) -> list[bytes]:
     """Run a plan whose tasks store rows in page sinks, and return the fragments; the run gets the
     account.
-
-    Raises:
-        RowMergeError: an error that ended a task, or fragments are missing.
     """
     fragments, records = fragments_and_records(plan_rows(run, plan))
     run.account = sum_up(records)

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Table | None:
     """Return the tasks' pages as one table, with the names and types of the statement; None without
     RETURNING.
-
-    Args:
-        pages: Arrow streams; their columns are those of RETURNING by position.
     """
     if returning is None:
         return None
@@ -40,11 +37,7 @@ def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Ta
 def check_returned(
     returning: Returning | None, target: TableBinding, omitted: Collection[str]
 ) -> None:
-    """Refuse a RETURNING that reads columns whose values the store itself sets.
-
-    Args:
-        omitted: the names of the columns that the store sets.
-    """
+    """Refuse a RETURNING that reads columns whose values the store itself sets."""
     if returning is None:
         return
     read = {symbol for column in returning.columns for symbol in column.expression.references}

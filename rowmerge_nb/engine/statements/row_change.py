@@ -70,11 +70,7 @@ def plan_change(
     ask: Callable[[], TargetFacts],
     plan: Callable[[TargetFacts], Output],
 ) -> PlannedChange:
-    """Ask the connector about the target, and plan the statement.
-
-    Args:
-        ask: asks the connector what the planner needs.
-    """
+    """Ask the connector about the target, and plan the statement."""
     run.transaction.target = analysis.target
     run.step = "plan"
     facts = ask()
@@ -136,11 +132,7 @@ def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
 
 
 def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: Any) -> Any:
-    """Return the answer of a call of the contract, if it has the right type.
-
-    Args:
-        answer_type: the type of the contract, or a union of types.
-    """
+    """Return the answer of a call of the contract, if it has the right type."""
     if isinstance(value, answer_type):
         return value
     names = " or ".join(
@@ -163,14 +155,7 @@ def action_context(
     source: Named = (),
     keys: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset()),
 ) -> LoweringContext:
-    """Return the context that the plan is lowered with; starts Spark if necessary.
-
-    Args:
-        settings: sizes that decide what is small.
-        flowing: a measure of the rows that go through the plan, if it is known.
-        target: the symbols of the target whose values are shown for every row.
-        keys: the symbols of target and source that identify a row in an error.
-    """
+    """Return the context that the plan is lowered with; starts Spark if necessary."""
     run.begin_step("start Spark")
     spark = run.services.spark()
     usual = usual_partitions(spark)
@@ -213,11 +198,7 @@ def act(
     context: Callable[[], LoweringContext],
     lowered: Callable[[LoweringContext], Any],
 ) -> Action:
-    """Run the one action of a statement.
-
-    Raises:
-        RowMergeError: an error that ended a task; what sinks have done does not count then.
-    """
+    """Run the one action of a statement."""
     run.step = "run"
     with run.timed("run"):
         lowering = run.lowering = context()
@@ -235,12 +216,7 @@ def act(
 
 
 def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
-    """Return the calls of the contract that had been made when a statement failed.
-
-    Args:
-        verb: the verb of the calls: ``begin_merge``, ``finish_merge``.
-        worker: the object of a task: a sink, or a page source.
-    """
+    """Return the calls of the contract that had been made when a statement failed."""
     has_begun = any(
         call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls
     )
@@ -272,11 +248,7 @@ def row_change_trace(
     trace: Trace,
     sizes: Callable[[Account], Iterable[NodeRows]],
 ) -> Trace:
-    """Return a trace with what statements that change rows add to it.
-
-    Args:
-        sizes: yields the rows of the nodes below the processor.
-    """
+    """Return a trace with what statements that change rows add to it."""
     is_finished, account = trace.state == StatementState.FINISHED, run.account
     counts = account if account is not None and (is_finished or account.has_counts) else None
     before = run.rows_before(analysis.target.row_count)
@@ -345,7 +317,6 @@ def _clause(
 
 
 def counted(clause: ClauseRecord, account: Account | None) -> ClauseRecord:
-    """Return a clause with its joined rows, if the tasks have counted them."""
     return (
         clause
         if account is None
@@ -386,7 +357,5 @@ def _partitions(usual: int, rows: int | None) -> int:
 
 
 def _writers(partitions: int, rows: int | None) -> int:
-    """Return the number of writers behind an exchange: at least two, and no more than the rows
-    need.
-    """
+    """Return the number of writers behind an exchange."""
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))

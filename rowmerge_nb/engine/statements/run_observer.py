@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class RunObserver:
-    """Watches one run; each hook does nothing until a subclass overrides it.
+    """Watches one run.
 
     A hook handles its own errors and leaves the run as it is. Before the finish call it may raise
     StatementInterrupted, which ends the statement.
@@ -46,17 +46,12 @@ class RunObserver:
         """Called before a failed statement is rolled back.
 
         Args:
-            run: the run, whose transaction is still open.
             origin: the number of the expression that failed; None if it is not known, and after the
                 point of no return.
         """
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
-        """Called last, exactly once per run.
-
-        Args:
-            result: its result, of a failed statement that of the error; None if there is none.
-        """
+        """Called last, exactly once per run."""
 
     def add_to_trace(self, trace: Trace) -> Trace:
         return trace
@@ -67,7 +62,7 @@ class RunObserver:
 
 @dataclass(frozen=True)
 class RunObservers(RunObserver):
-    """Several observers as one, called in their order."""
+    """Several observers as one."""
 
     members: tuple[RunObserver, ...] = ()
 

@@ -30,10 +30,8 @@ class Services:
     """What the engine lends to a run.
 
     Args:
-        connector: the kind of store of the target; ``""`` for a query.
         spark: returns the Spark session, which it starts if necessary.
         row_count: counts the target's rows in a version, after the commit.
-        settings: sizes that decide the form of a plan.
         read_constraints: the analyzer's `read_constraints`, for a table that the statement makes or
             alters.
         note_failure: records in an error of Spark whether the session can still be used.
@@ -54,8 +52,6 @@ class TargetVersions:
     """The version of the target that a statement is made from.
 
     Attributes:
-        before: the version that the statement read; None without versions, and for a table that it
-            makes.
         is_overtaken: whether others committed between the read and the commit, which was put on
             top; ``before`` is then their version.
     """

@@ -35,7 +35,6 @@ class SinkChanges:
     Args:
         values: the table's columns, named by their indices.
         ids: what identifies the old row: the insert layout's columns, then the row id.
-        halves: whether a change is one half of an update.
         joined_rows: the indices in the sample ``before``, -1 if there is none.
         numbers: the numbers by which the exchange chose the writers; None without an exchange.
     """
@@ -147,10 +146,6 @@ class SinkChanges:
         """Return the writer, the number of the call from 1, and the row in its page, per change.
 
         What is not known is -1. Equal rows belong to each other by their order.
-
-        Args:
-            streams: per writer its number, its pages as an Arrow stream, and the number of pages
-                that are missing before the last one.
         """
         pages = [
             (writer, index + 1 + (left_out if index == len(batches) - 1 else 0), batch)
@@ -178,7 +173,7 @@ class SinkChanges:
         return writers, calls, places
 
     def layout_values(self, index: int) -> pa.ChunkedArray:
-        """Return a column of the insert layout: of a new row its value, of an old one its id's."""
+        """Return a column of the insert layout."""
         return pc.if_else(
             pa.array(self.is_new),
             self.values.column(self.layout_columns[index]),

@@ -31,16 +31,6 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
 
     Tables are read as the statement reads them: in its transaction, by the handles that it has
     resolved. If DuckDB refuses, Spark answers the query.
-
-    Args:
-        run: the run, which gets the new plan.
-
-    Returns:
-        The plan with the answer; the same plan without such a query.
-
-    Raises:
-        ExecutionError: the table cannot be read; with the connector's code.
-        StatementInterrupted: an interrupt came, or the statement was canceled.
     """
     node = answered_node(run.plan)
     if node is None:

@@ -111,15 +111,10 @@ class StatementRun:
     A kind defines its `work`, and what it adds to the trace, the result and the errors. Finishing,
     committing, rolling back and reporting are here, once.
 
-    Args:
-        services: what the engine lends to it.
-
     Attributes:
         rehearsable: whether a rollback leaves nothing of the statement.
         query_rows: for a query that DuckDB has answered, the row counts of its nodes by their ids.
         account: the tasks' records, once they have ended.
-        rows: the rows of the answer: those of a query, of RETURNING, of SHOW.
-        paradigm: the name of the connector's row change paradigm, once it was asked.
         skipped: whether IF EXISTS or IF NOT EXISTS leaves everything unchanged.
         output: what the connector's finish call has reported as written.
     """
@@ -312,10 +307,8 @@ class StatementRun:
         return self.lowering.target, self.lowering.source
 
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
-        """Set an error's position to that of its expression.
-
-        Returns:
-            The number of the expression; None if it is not known.
+        """Set an error's position to that of its expression, and return its number, if it is
+        known.
         """
         if error.line is not None or self.plan is None:
             return None
@@ -358,16 +351,12 @@ class StatementRun:
         return result
 
     def _error(self, failure: BaseException) -> tuple[RowMergeError, int | None]:
-        """Return an error of ours for what was raised before the point of no return, and the number
-        of the expression that failed.
-        """
         error = self.error_of(failure, self.step)
         self.services.note_failure(error)
         with room():
             return error, self.locate(error, failure)
 
     def _late_error(self, failure: BaseException) -> RowMergeError:
-        """Return an error of ours for what was raised after the point of no return."""
         changed = self.transaction.changed
         look = f"Look at {self._target_name()} before you run the statement again"
         if isinstance(failure, RowMergeError):
@@ -452,9 +441,6 @@ class StatementRun:
 
         Spark keeps the first plan of a small statement: planning again after every stage costs more
         than it finds out.
-
-        Args:
-            partitions: the number of partitions if Spark sends rows.
         """
         small = self.plan is not None and is_small(self.plan)
         # Settings of a user's session have precedence.
@@ -513,10 +499,8 @@ class StatementRun:
         """Make a connector's call that changes something: with the commit, or at once.
 
         Args:
-            given: its arguments in a few words.
             at_once: whether the change is permanent when the call returns, whatever the connector
                 does with other changes.
-            more: further arguments of `StatementTransaction.lasting`.
         """
         lasts = at_once or self.transaction.commits_in_finish
         answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(

@@ -29,12 +29,7 @@ def await_turn(
 
     Args:
         has_come: waits for some seconds and returns whether the turn has come.
-        cancelled: ends the wait when it is set.
-        step: what the statement is about to do.
         begin_step: is called with ``wait`` when a wait begins, and with the step after it.
-
-    Raises:
-        StatementInterrupted: the statement was canceled.
 
     >>> import threading
     >>> await_turn(lambda seconds: True, threading.Event(), "analyze", print)

@@ -112,7 +112,6 @@ class UpdateDeleteRun(StatementRun):
 
 
 def target_scan(plan: Output) -> TableScan:
-    """Return the node that reads the target, whose rows are the size of the statement."""
     return next(node for node in chain(plan) if isinstance(node, TableScan))
 
 
@@ -131,7 +130,6 @@ def keys_of(target: TableBinding, columns: Named) -> frozenset[str]:
 
 
 def shown_columns(analysis: UpdateAnalysis | DeleteAnalysis, scan: TableScan) -> Named:
-    """Return the target's columns that are read, whose values can be shown for every row."""
     read = {symbol.name: symbol for symbol in scan.outputs}
     pairs = zip(analysis.target.columns, analysis.target_fields, strict=True)
     return tuple(

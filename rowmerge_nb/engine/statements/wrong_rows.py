@@ -60,9 +60,6 @@ _DOUBLED, _REMAINING, _REPEATED, _STRANGE = range(4)
 def wrong_sentence(count: int, reader: str = "") -> str:
     """Return the sentence about a number of wrong rows.
 
-    Args:
-        reader: who has read them if not the connector, as `` by PyIceberg``.
-
     >>> wrong_sentence(1)
     'Read back: 1 row is not as the statement must have left it.'
     """
@@ -98,10 +95,7 @@ class WrongRows:
     """The difference between a store's rows and the expected ones, row by row.
 
     Args:
-        keys: the indices of the columns that identify a row.
-        stays: the former rows that the statement does not touch.
         old_rows: per change the index of its old row in ``before``, or -1.
-        streams: the pages that sinks received, see `SinkChanges.located`.
     """
 
     names: tuple[str, ...]

@@ -31,11 +31,7 @@ class DuplicateRefusedError(RefusedError):
 
 
 class Verifier(Protocol):
-    """A session of another engine for one statement.
-
-    Attributes:
-        dialect: ``duckdb`` or ``postgresql``.
-    """
+    """A session of another engine for one statement."""
 
     name: str
     dialect: str
@@ -43,11 +39,7 @@ class Verifier(Protocol):
     def load(self, name: str, columns: Sequence[ColumnMetadata], rows: pa.Table) -> None: ...
 
     def change(self, statement: str) -> int:
-        """Run a statement, and return the number of changed rows.
-
-        Raises:
-            RefusedError: it failed.
-        """
+        """Run a statement, and return the number of changed rows, or raise RefusedError."""
 
     def rows(self, query: str) -> list[tuple[Any, ...]]: ...
 

@@ -56,15 +56,7 @@ def begin_verification(
     run: Callable[[str], Result],
     unknown: Sequence[str] = (),
 ) -> Verification | None:
-    """Read the input of a statement; None if there is nothing to verify, as for a query.
-
-    Args:
-        run: runs a query, to read tables of other stores.
-        unknown: the columns that an INSERT leaves to its store.
-
-    Raises:
-        StatementInterrupted: the user interrupted it; nothing has run.
-    """
+    """Read the input of a statement; None if there is nothing to verify, as for a query."""
     if (
         options.verify is None
         or options.dry_run

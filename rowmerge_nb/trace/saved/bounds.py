@@ -66,10 +66,7 @@ class Budget:
             raise UnfoldsTooFar(size, self)
 
     def take(self, count: int) -> None:
-        """Take memory.
-
-        Raises:
-            UnfoldsTooFar: the total exceeds the limit.
+        """Take memory; UnfoldsTooFar if the total exceeds the limit.
 
         >>> Budget(10, most_bytes=100).take(101)
         Traceback (most recent call last):

@@ -30,12 +30,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A type of saved file.
-
-    Attributes:
-        name: name and version, the key of its content: ``rowmerge_nb trace 9``.
-        writer: the writing function, for hints: ``save_trace``.
-    """
+    """A type of saved file."""
 
     name: str
     what: str
@@ -45,9 +40,6 @@ class FileFormat:
         self, path: str | Path, read: Callable[[bytes], T], most_bytes: int | None = None
     ) -> T:
         """Return the content of a file.
-
-        Args:
-            most_bytes: see `Budget`.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if the file does not exist, is not of this format, or

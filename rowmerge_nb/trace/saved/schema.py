@@ -50,7 +50,7 @@ class TraceSchemaError(ValueError):
 
 
 def encoded(value: Any) -> Any:
-    """Return a trace, or a part of one, as JSON data; Arrow data is a stream in base64."""
+    """Return a trace, or a part of one, as JSON data."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         fields = {
             field.name: encoded(getattr(value, field.name)) for field in dataclasses.fields(value)

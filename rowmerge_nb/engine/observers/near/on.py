@@ -60,7 +60,7 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Key:
-    """An equality of ON. Both sides have the same type; `place` is its index among the terms."""
+    """An equality of ON."""
 
     target: Typed
     source: Typed
@@ -73,7 +73,7 @@ class Key:
 
 @dataclass(frozen=True)
 class Condition:
-    """Any other part of ON, and its index among the terms."""
+    """Any other part of ON."""
 
     tree: Typed
     place: int
@@ -84,7 +84,6 @@ class On:
     """The conjuncts of an ON condition.
 
     Args:
-        keys: equalities that can be compared here.
         uncompared: the type of an equality that is not among the keys, for a message, or ``""``.
     """
 
@@ -138,7 +137,6 @@ def _floats(tree: Typed, analysis: MergeAnalysis) -> str:
 
 
 def _parts(analysis: MergeAnalysis) -> Iterator[tuple[Typed, str]]:
-    """Yield the parts of ON with their texts, or the text of the whole if there are too many."""
     condition = analysis.on.condition
     if condition is None:
         yield from ((tree, analysis.on.text) for tree in conjuncts(analysis.on.tree))
@@ -266,10 +264,6 @@ def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
 
 
 def answers_of(conditions: Sequence[Condition], pairs: pa.RecordBatch) -> list[pa.Array]:
-    """Compute the other conditions of ON for pairs of rows.
-
-    Args:
-        pairs: both rows of each pair, with columns named by symbols.
-    """
+    """Compute the other conditions of ON for pairs of rows."""
     programs = [_program(one.tree, pa.bool_(), "ON") for one in conditions]
     return PageEvaluator(PageProgram()).values_of(programs, pairs)

@@ -64,11 +64,7 @@ _OTHER_VALUE: Final = 2 * _ONE_LETTER
 
 @dataclass(frozen=True)
 class SideRows:
-    """The rows of one side.
-
-    Args:
-        columns: the columns that ON reads, named by symbols.
-    """
+    """The rows of one side."""
 
     columns: pa.RecordBatch
     names: Mapping[str, str]
@@ -96,13 +92,7 @@ def _fields(pairs: _Pairs) -> tuple[npt.NDArray[np.int64], ...]:
 
 
 def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
-    """Find the nearest keys of all unmatched rows of both sides.
-
-    Raises:
-        UnreadableError: a key, or a condition that decides which rows match, cannot be computed on
-            pages.
-        RowMergeError: a key or a condition cannot be computed for a row.
-    """
+    """Find the nearest keys of all unmatched rows of both sides."""
     with closing(_database().cursor()) as connection:
         return _Search(connection, on, source, target).result()
 

@@ -79,12 +79,7 @@ _OWN_CACHES: Final = (
 
 @dataclass(frozen=True)
 class NoClassCache:
-    """Java starts without a cache.
-
-    Args:
-        reason: a part of a sentence.
-        advice: what to do for one, or ``""``.
-    """
+    """Java starts without a cache."""
 
     reason: str
     advice: str = ""
@@ -92,11 +87,7 @@ class NoClassCache:
 
 @dataclass(frozen=True)
 class ClassCache:
-    """The cache for one Java, one Spark and one set of options; it may not exist.
-
-    Args:
-        name: a hash of everything that it must fit.
-    """
+    """The cache for one Java, one Spark and one set of options; it may not exist."""
 
     home: Path
     name: str
@@ -208,10 +199,8 @@ class ClassCache:
 def class_cache_of(
     java: Java, conf: Mapping[str, str] | None = None, environ: Mapping[str, str] = os.environ
 ) -> ClassCache | NoClassCache:
-    """Return the cache that a Java may use, or the reason for none.
-
-    Raises:
-        SetupError: INVALID_ARGUMENTS, ROWMERGE_CLASS_CACHE.
+    """Return the cache that a Java may use, or the reason for none; INVALID_ARGUMENTS,
+    ROWMERGE_CLASS_CACHE.
     """
     conf = {name: str(value) for name, value in (conf or {}).items()}
     if refusal := _refusal(java, conf, environ):
@@ -301,7 +290,7 @@ def _refusal(
 
 
 def cache_home(environ: Mapping[str, str] = os.environ) -> Path | NoClassCache:
-    """Return the directory of all caches, which may not exist.
+    """Return the directory of all caches.
 
     >>> cache_home({"XDG_CACHE_HOME": "/var/cache/ann"})
     PosixPath('/var/cache/ann/rowmerge_nb/class-caches')

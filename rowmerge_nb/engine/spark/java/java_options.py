@@ -38,11 +38,7 @@ appender.file.layout.pattern = %d{{HH:mm:ss}} %p %c{{1}}: %m%n%ex
 
 
 def configured_cores() -> int | None:
-    """Return ROWMERGE_CORES, or None if it is not set.
-
-    Raises:
-        SetupError: INVALID_ARGUMENTS, it is not a positive integer.
-    """
+    """Return ROWMERGE_CORES, if set; INVALID_ARGUMENTS if it is not a positive integer."""
     text = os.environ.get("ROWMERGE_CORES", "")
     if not text:
         return None

@@ -40,11 +40,7 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime.
-
-    Args:
-        home: the directory of ``bin/java``.
-    """
+    """A Java runtime."""
 
     home: Path
     version: int

@@ -50,13 +50,7 @@ class PagesRefusedError(Exception):
 def answer(
     query: PagedQuery, scan: ScanPass, cancelled: threading.Event
 ) -> tuple[pa.Table, Counts]:
-    """Return the rows of a query, and the row counts of its nodes by their ids.
-
-    Raises:
-        PagesRefusedError: Spark must compute it.
-        ExecutionError: the table cannot be read; with the connector's code.
-        StatementInterrupted: an interrupt came, or `cancelled` was set.
-    """
+    """Return the rows of a query, and the row counts of its nodes by their ids."""
     return _answered(query, scan, cancelled, lambda rows: rows.to_arrow_table())
 
 

@@ -43,11 +43,7 @@ def counted_rows(connection: Any, root: PlanNode) -> dict[str, int]:
 
 
 def match_rows(root: PlanNode, operators: list[tuple[str, int]]) -> dict[str, int]:
-    """Return the rows of nodes; nothing unless each operator belongs to a node.
-
-    Args:
-        operators: names and rows of DuckDB's operators, the scan first.
-    """
+    """Return the rows of nodes; nothing unless each operator belongs to a node."""
     nodes = list(_upward(root))
     rows: dict[str, int] = {}
     last = 0

@@ -30,14 +30,9 @@ class PageStream:
     One thread opens, reads and closes all page sources sequentially, as connectors require.
 
     Args:
-        scan: reads the table.
         ahead: the maximum number of pages to read ahead.
         gathers: concatenate small pages; otherwise the first page is available as soon as it is
             read.
-
-    Attributes:
-        failure: the connector's exception, or None.
-        stopped: set it to end the reading.
     """
 
     def __init__(self, scan: ScanPass, ahead: int, *, gathers: bool) -> None:
