@@ -55,10 +55,6 @@ _UNKNOWN: Final = -1
 def variants_of(trace: Trace) -> Variants:
     """Return what the rows of a trace would have become under other options.
 
-    Args:
-        trace: the trace of a MERGE, UPDATE or DELETE by merge sinks, with all rows and the values
-            of both sides.
-
     Returns:
         Nothing but the reason for other traces, and if the derivation for the run's own options
         differs from the run.
@@ -76,15 +72,7 @@ def variants_of(trace: Trace) -> Variants:
 
 
 def under_other_paradigm(trace: Trace) -> Trace | None:
-    """Return what the rows of a trace would have become under the other paradigm.
-
-    Args:
-        trace: as for `variants_of`.
-
-    Returns:
-        None if nothing can be derived, if the processor updates or inserts no row, and if the
-        statement would fail.
-    """
+    """Return what the rows of a trace would have become under the other paradigm."""
     pages = trace.samples.pages
     if (
         _obstacle(trace)

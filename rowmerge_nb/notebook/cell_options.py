@@ -214,7 +214,6 @@ class MagicUse:
 
     Args:
         values: option name to value; ``"true"`` for options without a value.
-        quiet_name: the variable of ``NAME <<``.
     """
 
     values: Mapping[str, str] = field(default_factory=dict)

@@ -235,7 +235,7 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
 
 @dataclasses.dataclass
 class _OnceShort:
-    """IPython's display of an error: first one line, later the traceback too."""
+    """First one line, later the traceback too."""
 
     line: str
     raised: tuple[Raised, ...]

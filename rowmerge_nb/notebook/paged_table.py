@@ -32,10 +32,8 @@ def is_available() -> bool:
 
 
 def paged_html(table: pa.Table, row_count: str) -> str:
-    """Return a table as HTML with pages, search and order, and its script if the notebook has none.
-
-    Args:
-        table: the rows; the first `MOST_PAGED_ROWS` are written.
+    """Return a table as HTML with pages, search and order, and its script if the notebook has
+    none.
     """
     import pandas as pd
     from itables import to_html_datatable

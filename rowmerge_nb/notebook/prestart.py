@@ -125,12 +125,7 @@ class Prestart:
 
 
 class _Line:
-    """A line below the cell of ``%load_ext``, which leaves nothing in a saved notebook.
-
-    Args:
-        parent: the message that ran the cell, if the cell has no other output: then clearing all of
-            it removes the line alone. None shows no line.
-    """
+    """A line below the cell of ``%load_ext``, which leaves nothing in a saved notebook."""
 
     def __init__(self, shell: InteractiveShell, parent: str | None) -> None:
         self._shell = shell

@@ -42,9 +42,7 @@ class CellProgress:
     again.
 
     Args:
-        again: shows the cell's earlier reports.
         whole_cell: the cell has no other code; otherwise no line is shown.
-        tasks: returns the numbers of finished and all Spark tasks.
 
     Attributes:
         last: the latest step, or ``""``.

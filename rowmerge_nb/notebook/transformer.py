@@ -28,9 +28,6 @@ _SQL: Final = re.compile(r"(%{1,2})sql(?=\s|$)")
 class CellTransformer:
     r"""The transformer of a shell's cells.
 
-    Args:
-        shell: the shell; its magics decide whether another extension has ``%%sql``.
-
     >>> transform = CellTransformer()
     >>> transform(["%%merge --help\n", "\n"]), transform(["%%merge\n", "DROP TABLE t\n"])
     (['%merge --help\n'], ['%%merge\n', 'DROP TABLE t\n'])

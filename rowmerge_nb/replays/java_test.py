@@ -46,12 +46,7 @@ _CONFLICT: Final = "TRANSACTION_CONFLICT"
 
 
 def write_java_test(result: Replay, file: Path, *, expect_error: bool) -> str:
-    """Return the text of a test for JUnit 5.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS if the name is no class name, or a value cannot be
-            written; NOT_SUPPORTED if the connector is in Python or the flow is the older one.
-    """
+    """Return the text of a test for JUnit 5."""
     if not re.fullmatch(r"[A-Za-z_$][\w$]*", file.stem, re.ASCII):
         raise RowMergeError(
             f"A class of Java cannot be named '{file.stem}'",
@@ -356,7 +351,7 @@ _CASES: Final = {
 
 
 def _literal(value: Any, sql_type: Type) -> str:
-    r"""Format a value as Java, of the class that the test writes for its type.
+    r"""Format a value as Java.
 
     >>> print(_literal(7, Type("bigint")), _literal('a"b', Type("varchar")))
     7L "a\"b"

@@ -36,7 +36,6 @@ class Prepared:
 
     Args:
         is_own: whether it has no rows of others, so that changes may be committed.
-        notice: why it lacks the rows.
     """
 
     name: SchemaTableName

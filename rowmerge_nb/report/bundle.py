@@ -30,10 +30,7 @@ def mime_bundle(
     ``text/html``.
 
     Args:
-        show: names of the parts to show; None for the default ones.
-        timings: show times, which differ from run to run.
         number: distinguishes this output's ids from earlier ones.
-        first_line: the statement's line in the cell.
         above: content above the report, by the same keys.
         other: the trace under the other row change paradigm.
 

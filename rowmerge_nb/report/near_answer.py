@@ -51,12 +51,7 @@ class Near(ShownSequence[NearRow]):
 
     @classmethod
     def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Near:
-        """Find rows in a trace; arguments as for `Result.near`, ``row`` is the positional one.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown;
-                NOT_SUPPORTED if nearest keys were not computed.
-        """
+        """Find rows in a trace; arguments as for `Result.near`, ``row`` is the positional one."""
         keys = _keys_of(trace)
         sources, targets = (
             side.told if side is not None else () for side in (keys.source, keys.target)

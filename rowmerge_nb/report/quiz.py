@@ -33,11 +33,7 @@ _OTHER: Final = {
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its choices.
-
-    Args:
-        topic: ``join``, ``condition``, ``clause``, ``page``, ``paradigm`` or ``writer``.
-    """
+    """A question with its choices."""
 
     topic: str
     text: str
@@ -72,10 +68,6 @@ class Quiz(ShownSequence[Question]):
     def of(cls, trace: Trace, n: int, seed: int) -> Quiz:
         """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is
         repeated.
-
-        Raises:
-            RowMergeError: NOT_SUPPORTED if the trace has no joined rows with the values of both
-                sides; INVALID_ARGUMENTS for a wrong number.
         """
         checked(
             n,
@@ -112,9 +104,6 @@ class Quiz(ShownSequence[Question]):
     def check(self, number: int, answer: str) -> AnswerMark:
         """Return whether an answer, a choice or its letter, to question ``number``, from 1, is
         right, and why.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if there is no such question or choice.
         """
         count = len(self)
         numbers = range(1, count + 1)

@@ -40,9 +40,7 @@ SHOWN: Final = 10
 
 @dataclass(frozen=True)
 class MismatchedRow:
-    """A ``missing`` or ``unexpected`` row; ``about`` has related joined rows with their results and
-    reasons.
-    """
+    """A ``missing`` or ``unexpected`` row."""
 
     kind: str
     cells: tuple[Cell, ...]
@@ -85,10 +83,6 @@ class RowCheck:
         order.
 
         ``by`` has the columns that identify a row; char columns are compared without padding.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if columns are missing, unknown, or have values of
-                another type.
         """
         wanted, rows = (
             _without_padding(side, padded) for side in (_like(wanted, rows.schema), rows)

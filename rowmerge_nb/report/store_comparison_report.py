@@ -45,9 +45,7 @@ class SideReport:
     """What a report shows of one side.
 
     Args:
-        error: the error as a sentence, or ``""``.
         pages: the first rows of the pages that the connector received; None without any.
-        layout: the channels of these pages with their types.
         files: the first files or statements that were written.
     """
 

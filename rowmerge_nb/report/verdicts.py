@@ -28,11 +28,7 @@ class Verdicts(ShownSequence[EngineVerdict]):
 
     @classmethod
     def of(cls, trace: Trace) -> Verdicts:
-        """Judge a traced statement.
-
-        Raises:
-            RowMergeError: NOT_SUPPORTED if it is not a MERGE, or ended before its rows were joined.
-        """
+        """Judge a traced statement."""
         rows = verdicts_of(trace)
         if rows is None:
             raise RowMergeError(

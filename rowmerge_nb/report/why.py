@@ -51,7 +51,6 @@ class Why(ShownSequence[Journey]):
 
         Args:
             columns: values of the source row or the target row.
-            ask: returns a trace with requested rows, if that is possible.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown;

@@ -70,12 +70,7 @@ def behind(prefix: str, text: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Executed:
-    """The expansion of an EXECUTE IMMEDIATE, in whose text Trino counts positions.
-
-    Args:
-        filled: the inner statement with its values.
-        offset: the start of the EXECUTE IMMEDIATE in it.
-    """
+    """The expansion of an EXECUTE IMMEDIATE, in whose text Trino counts positions."""
 
     statement: Execute
     filled: Filled
@@ -100,7 +95,6 @@ class Executed:
             raise
 
     def _place(self, offset: int) -> tuple[int, int]:
-        """Return line and column in the whole text for an offset in the expanded statement."""
         at, number, inside = self.filled.origin(offset)
         first = Span.within(self.text, self.offset, self.offset)
         inner = self.statement.inner

@@ -74,12 +74,7 @@ def _positional(
 def named_group(
     group: DuplicateGroup, count: int, rule: RepeatedMatches, *, is_cut: bool = False
 ) -> str:
-    """Describe a target row, the rows that matched it, and the number of other such rows.
-
-    Args:
-        count: the number of target rows matched more than once.
-        is_cut: not all rows were checked.
-    """
+    """Describe a target row, the rows that matched it, and the number of other such rows."""
     target = (
         ", ".join(f"{name} = {shown_value(value)}" for name, value in group.target.items())
         or f"row_id = {group.row_id!r}"

@@ -60,21 +60,17 @@ class Option:
     """An option of statements, of cells, or of both.
 
     Args:
-        meaning: what it does, in a sentence or two.
         name: its name in a cell, as in ``--name``; a field of `Options` sets it.
         choices: the words that it takes, if it takes words of a list.
         wanted: the type of its value, one of several, or a test of the value; None if `choices` or
             `convert` check it.
-        form: what a program passes, for the hint of an error.
         convert: makes the value that the engine uses; raises RowMergeError if it cannot.
         takes: a name for the value in a cell, as ``NAME``; ``""`` if it takes one of its choices,
             or no value.
-        short: its one-letter form in a cell, or ``""``.
         assumed: the value if the cell writes none; None if a value is needed.
         is_setting: whether ``%config`` and pyproject.toml can set it for all cells.
         unset: what applies without a value, in words; ``""`` if the default is a value.
         aliases: other spellings of its choices, in lower-case letters and digits alone.
-        page: where docs/ says more, as ``flows.md``; ``""`` for nowhere.
 
     >>> Option("", name="dry-run").keyword, Option("", name="output", takes="NAME", short="o").flags
     ('dry_run', '-o NAME, --output NAME')
@@ -134,10 +130,6 @@ class Option:
 
     def accept(self, value: Any) -> Any:
         """Return a program's value as the engine uses it.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS for a value that the option does not take; the hint
-                says what it takes.
 
         >>> Option("", name="flow", choices=tuple(Flow)).accept("updatable")
         <Flow.UPDATABLE: 'updatable'>

@@ -113,9 +113,6 @@ class StatementRunner:
     """Runs the statements of one engine.
 
     Args:
-        session: what the engine remembers between statements.
-        defaults: its options, for statements that it runs of its own accord.
-        sizes: sizes that decide the form of a plan.
         running: the statements that run now, by the tags of their Spark jobs; setting an event
             cancels.
     """
@@ -131,9 +128,7 @@ class StatementRunner:
         return self.session.catalogs
 
     def over(self, catalogs: Catalogs) -> StatementRunner:
-        """Return a runner with other catalogs, the same session otherwise, and no observers of the
-        user.
-        """
+        """Return a runner with other catalogs, and no observers of the user."""
         return replace(
             self, session=replace(self.session, catalogs=catalogs), observers=ObserverRegistry()
         )
@@ -146,12 +141,7 @@ class StatementRunner:
     def run(
         self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged
     ) -> Result:
-        """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`.
-
-        Args:
-            complete: completes its result; an interrupt meanwhile is reported as one that came too
-                late.
-        """
+        """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`."""
         from rowmerge_nb.sql.parser.statement_reader import split_statements
 
         statement_text(sql)
@@ -323,10 +313,7 @@ class StatementRunner:
         """Restore a former version of a table.
 
         Args:
-            text: the text that reports show in place of a statement.
             restoration: looks the table up, and returns what is to be restored.
-            table: the name of the table, if the statement waits for others that change it; none if
-                not.
         """
         refuse_in_hook()
         self.session.spark_session.check_open()
@@ -608,11 +595,6 @@ def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Op
 
 def _what_stays(number: int, count: int, changed: bool | None) -> str:
     """Return which of several statements stay done after an error.
-
-    Args:
-        number: the statement that ended with the error, counted from 1.
-        count: the number of statements.
-        changed: whether it has changed something all the same.
 
     >>> _what_stays(3, 5, changed=False)
     'Statements 1 to 2 stay done; statement 3 of 5 failed.'

@@ -57,14 +57,7 @@ SESSION_STATEMENTS: Final = (*CONTROLS, Prepare, Deallocate, Use)
 
 @dataclass(frozen=True)
 class Session:
-    """The state of one engine between statements.
-
-    Args:
-        catalogs: the engine's catalogs, with the current catalog and schema, and the session's
-            properties.
-        transactions: the transaction of several statements, if one is open.
-        undo_log: the changes that can be taken back.
-    """
+    """The state of one engine between statements."""
 
     catalogs: Catalogs
     spark_session: LazySession
@@ -83,7 +76,7 @@ class Session:
         return self._use(statement, options) if isinstance(statement, Use) else None
 
     def _control(self, statement: StartTransaction | Commit | Rollback, options: Options) -> Result:
-        """Begin or end a transaction of several statements; a dry run does neither."""
+        """Begin or end a transaction of several statements."""
         self.spark_session.check_open()
         statement_kind = _CONTROLS[type(statement)]
         if options.dry_run:
@@ -103,7 +96,7 @@ class Session:
         )
 
     def _prepare(self, statement: Prepare | Deallocate, options: Options) -> Result:
-        """Store a prepared statement, or remove it; a dry run only checks that it exists."""
+        """Store a prepared statement, or remove it."""
         statement_kind = "PREPARE" if isinstance(statement, Prepare) else "DEALLOCATE PREPARE"
         if isinstance(statement, Deallocate):
             self.prepared_text(statement.name)
@@ -123,7 +116,7 @@ class Session:
         )
 
     def _use(self, statement: Use, options: Options) -> Result:
-        """Set the current catalog and schema; a dry run only checks that they exist."""
+        """Set the current catalog and schema."""
         catalog = self.catalogs.default[0] if statement.catalog is None else statement.catalog.value
         schema = statement.schema.value
         transaction = self.catalogs.transaction(options)
@@ -256,7 +249,7 @@ class Session:
 
     @contextmanager
     def tables_before_parsing(self, options: Options) -> Iterator[StatementTables]:
-        """Yield the object that looks up names and computes constants before a statement is parsed."""
+        """Yield the object that looks up names before a statement is parsed."""
         self.spark_session.renew()
         transaction = self.catalogs.transaction(options)
         try:

@@ -52,7 +52,6 @@ class Sql:
         before: the statement up to the name; expressions in braces are replaced by the name ``x``.
         qualifier: the preceding parts of the name, as ``t`` of ``t.am``.
         word: the incomplete part, with its opening quote.
-        is_closed: the closing quote exists already, as editors insert it.
     """
 
     before: str

@@ -81,9 +81,7 @@ class Box:
     """A cell; without lines, a bar with a port.
 
     Args:
-        align: ``LEFT``, ``CENTER`` or ``RIGHT``.
         fill: a key of `COLORS`, or ``""``.
-        width: the minimum width; ``height`` is the height of a bar.
     """
 
     lines: Sequence[Sequence[TextRun]] = field(default=())

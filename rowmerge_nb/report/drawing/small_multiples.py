@@ -74,9 +74,6 @@ class _Panel:
 def draw_lab(lab: Lab) -> str | None:
     """Return the pictures as SVG, whose colors are variables of the report's style sheet; None
     without anything to draw.
-
-    Raises:
-        SetupError: matplotlib is not installed.
     """
     svg = _drawn(lab)
     return None if svg is None else _recolored(svg, {n: f"var(--rm-{n})" for n in _STANDINS})

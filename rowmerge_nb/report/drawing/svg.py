@@ -45,10 +45,6 @@ def dot_to_svg(
 ) -> str:
     """Draw DOT written by `rowmerge_nb.report.drawing.graph` as an ``<svg>`` element without
     scripts and ``foreignObject``.
-
-    Args:
-        dot: the DOT text.
-        prefix: the prefix of the drawing's ids; unique in a document.
     """
     import pygraphviz
 

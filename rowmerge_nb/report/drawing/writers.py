@@ -30,7 +30,7 @@ _OPERATIONS: Final = {"D": 2, "U": 3, "I": 1}
 
 @dataclass(frozen=True)
 class Arrival:
-    """Rows from above: their port, style, number, label, and outlet width."""
+    """Rows from above."""
 
     port: str
     style: str

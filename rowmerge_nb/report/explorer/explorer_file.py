@@ -194,7 +194,6 @@ def saved_explorer(
     Viewers that remove frames show a table of the rows instead.
 
     Args:
-        state: the state of the run, with ``otherwise`` but without what needs a kernel.
         beneath: the report above has the outcome.
         predict: the outcomes are hidden at first, and the table is omitted.
     """

@@ -83,8 +83,6 @@ def explorer_state(
     Args:
         trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks with the values of
             both sides, or that failed.
-        untouched: target rows that took no part, if the caller knows more than the trace.
-        first_line: the statement's line in the cell, from which an error counts.
 
     Raises:
         RowMergeError: NOT_SUPPORTED for other traces.

@@ -34,9 +34,6 @@ def trial_state(
     """Return the explorer's state of a trial.
 
     ``same`` is the state of a trial of the unchanged statement on the same copy.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED, see `explorer_state`.
     """
     state = explorer_state(trial, untouched)
     moved = list(_moved(same, state))
@@ -57,7 +54,6 @@ def trial_state(
 
 
 def differing_steps(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
-    """Return the steps with another page or another aside than in a state of the same rows."""
     was = {step["key"]: step["aside"] for step in same["steps"]}
     pages = differing_pages(state, same)
     return [
@@ -68,7 +64,6 @@ def differing_steps(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[s
 
 
 def differing_pages(state: Mapping[str, Any], same: Mapping[str, Any]) -> list[str]:
-    """Return the steps with another page than in a state of the same rows."""
     steps = {step["key"] for step in state["steps"]}
     return [
         key

@@ -33,7 +33,6 @@ class AlignedRow:
 
     Args:
         source: its number in the source; ``""`` without one.
-        name: the values of the source row, or of the target row without one.
     """
 
     source: str

@@ -68,7 +68,6 @@ class BesideTrino:
     Args:
         only_ours: operators that Trino's plan lacks, with their rows.
         only_trino: nodes that our plan lacks, with their rows.
-        failed: one of the two failed, so its numbers are incomplete.
     """
 
     query: TrinoQuery

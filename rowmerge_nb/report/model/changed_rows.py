@@ -45,7 +45,7 @@ _SIGNS: Final = {"U": "~", "D": "\N{MINUS SIGN}", "I": "+"}
 
 @dataclass(frozen=True)
 class ChangeCell:
-    """A column of a changed row; the old or new value may be absent."""
+    """A column of a changed row; either value may be absent."""
 
     old: Cell | None
     new: Cell | None
@@ -88,9 +88,7 @@ class Diff:
 
     Args:
         untouched: the number of unchanged target rows; None if the connector does not count rows.
-        same: the first unchanged rows, if known.
         sizes: how the row counts before and after add up.
-        remark: a sentence about missing values.
         joined: the rows come from a join, so each has a source row and a clause.
         left: all rows of a small table after the statement, if known; ``left_said`` describes them.
     """
@@ -131,8 +129,6 @@ class Stored:
     """The pages that the connector received.
 
     Args:
-        title: the receivers: sinks, or page sources in the older flow.
-        caller: the word for one of them: ``writer`` or ``split``.
         operation: the index of the operation channel; None in the older flow, where the call
             implies it.
     """

@@ -36,11 +36,8 @@ class WrongLine:
     """A wrong row.
 
     Args:
-        problem: the kind of difference, in one or two words.
         cells: per shown column the stored value (``old``) and the expected one (``new``); a value
             is None if there is no such row.
-        call: the call that received the row's change.
-        way: the row's path through the statement.
     """
 
     sentence: str
@@ -57,7 +54,6 @@ class ShownCheck:
     Args:
         patterns: sentences about what the wrong rows have in common.
         columns: the shown columns: their names, and whether they are right-aligned.
-        more: the number of other wrong rows, and of other columns, in words.
     """
 
     message: str

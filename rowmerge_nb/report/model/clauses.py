@@ -34,8 +34,6 @@ class ClauseRow:
     Args:
         number: the case number; ``label`` is its display form.
         lines: the clause as written, continuation lines indented by two.
-        line: its line within the statement; None for rows without a clause.
-        rows: the joined rows that it took; None if nothing ran.
     """
 
     number: int

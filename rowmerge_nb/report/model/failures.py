@@ -67,7 +67,6 @@ class Failure:
 
     Args:
         consequences: sentences about the state of the table.
-        raised: errors raised by the connector's code, in order.
     """
 
     code: str

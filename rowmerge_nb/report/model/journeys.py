@@ -85,9 +85,6 @@ class Journeys:
 
     Args:
         joined: the rows come from a join, not from a WHERE condition.
-        stored_by: the head of the writers: ``to writer``, or ``split`` in the older flow.
-        complete: all joined rows are included.
-        asked: the condition that requested them, or ``""``.
         remark: a sentence about missing rows, or ``""``.
         others: the first target rows that took no part; ``apart`` is a sentence that counts them.
     """

@@ -50,7 +50,6 @@ class Outcome:
 
     Args:
         tag: ``dry run``, ``explain``, or a remark about a rehearsal.
-        subject: ``MERGE INTO accounts``, for output without the statement.
         elapsed: seconds of the whole statement.
         meta: paradigm, connector, writers.
     """

@@ -83,7 +83,6 @@ class Channels:
 
     Args:
         redistribution: write redistribution columns, with the target row's values.
-        hash: the hash of the old location; None without redistribution columns.
         merge_row: the merge row's channel; ``fields`` are its columns, ``present``, ``operation``
             and ``case`` its last fields.
         case_number: the input of MarkDistinct; ``is_distinct`` is its output.
@@ -177,7 +176,6 @@ class TransformedRow:
     Args:
         source: its number in the source, ``none`` for a target row without one, ``""`` if not
             recorded.
-        name: the first value of the source row, or of the target row without one.
         merge_null: the whole merge row is NULL (current era, no clause fired).
         idle: it has a target row, and no clause changes it.
     """
@@ -206,7 +204,6 @@ class Pages:
     """Channels and sampled rows; counts are None if nothing ran.
 
     Args:
-        sample: which rows are shown, or ``""`` for all.
         number_head: the head of the numbers that select writers; ``writer_head`` is the rule:
             ``writer = mod 2``.
         other: the other paradigm, if its results are known; ``otherwise`` has the rows with

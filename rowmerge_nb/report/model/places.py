@@ -35,7 +35,6 @@ class WriterChoice:
     """How a row got its writer.
 
     Args:
-        rule: the engine's hash, a function of the connector, or no value of the row.
         number: its result for the values; None if unknown.
         among: the number of writers, the divisor.
         writer: the remainder, which is the writer; -1 if unknown.

@@ -67,7 +67,6 @@ class Operator:
 
     Args:
         kind: the node's kind; ``Case`` for the Project with the CASE.
-        title: its name in the report; ``trino`` is the name that Trino prints.
         rows_in: input rows per source; ``rows_out``: output rows; None if unknown.
         takes: input other than rows: ``2 fragments``; ``carries``: such output.
         notes: facts of this run, one line each.
@@ -142,7 +141,6 @@ class Plan:
         by_source: rows of a FULL join without a source row; None if nothing ran.
         alone: for other joins, a sentence about the unmatched target rows.
         printed: the EXPLAIN output of a plan that was not run.
-        among: the number of writers that the exchange chose from; None if unknown.
     """
 
     operators: tuple[Operator, ...]

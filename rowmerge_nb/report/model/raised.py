@@ -37,10 +37,7 @@ class ShownRaised:
 
     Args:
         where: the call: ``call 2 of writer 0, and 3 other calls``.
-        ways: the outer frames, outermost first.
         code: the raising line and its neighbors: number, text, and whether it is the raising one.
-        causes: the chained errors, each with its frames, innermost last.
-        page: the page that the call received; None without one.
         stack: all lines of the stack in the connector's language; empty for Python.
     """
 

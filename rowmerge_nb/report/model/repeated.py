@@ -58,7 +58,7 @@ _ROOM: Final = 48
 
 @dataclass(frozen=True)
 class Example:
-    """Two hypothetical matches of one target row, and the result of either rule."""
+    """Two hypothetical matches of one target row."""
 
     rows: str
     trino: str
@@ -72,9 +72,7 @@ class Repeated:
     Args:
         sentence: everything as sentences, for output without a table.
         examples: the results of both for rows like those of the statement.
-        here: the results for the statement's own rows, if known.
         equality: which values are equal, which neither rule defines.
-        is_repeated: several source rows match one target row.
     """
 
     sentence: str

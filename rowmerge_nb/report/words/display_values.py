@@ -23,11 +23,7 @@ _BLANK: Final = "\N{OPEN BOX}"
 
 @dataclass(frozen=True)
 class Cell:
-    """One value.
-
-    Args:
-        title: a longer form if ``text`` is truncated, or ``""``.
-    """
+    """One value."""
 
     text: str
     null: bool = False
@@ -59,10 +55,6 @@ def _escape(char: str) -> str:
 
 def shortened(text: str, length: str = "") -> str:
     """Return a text of at most `LONGEST` characters; a longer one is cut, and says its length.
-
-    Args:
-        text: the text, or at least one character more than `LONGEST` of it.
-        length: the whole length in words; ``""`` counts the text.
 
     >>> shortened("short"), shortened("x" * 1_001)[-23:]
     ('short', 'xxx… (1,001 characters)')

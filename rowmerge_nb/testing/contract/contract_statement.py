@@ -119,7 +119,6 @@ class PageStatement:
 
     Attributes:
         handle: the table's handle; None if there is no such table.
-        merge_handle: the result of ``begin_merge``.
         without_fragment: the number of rows that sinks took without returning a fragment.
     """
 

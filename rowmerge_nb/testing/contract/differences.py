@@ -31,7 +31,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class DifferingKey:
-    """A wrong row: the expected and actual rows of one key."""
+    """The expected and actual rows of one key."""
 
     kind: Kind
     sentence: str
@@ -64,10 +64,7 @@ class RowsDiffer(AssertionError):
     """A table has other rows than expected.
 
     Args:
-        found: the wrong rows, at least one.
-        columns: the names of the table's columns.
         causes: their common causes, the likeliest first.
-        about: what the check was about.
         types: the Arrow types of the columns, for what differing values have in common.
     """
 

@@ -70,8 +70,6 @@ class ContractCheck:
 
     Args:
         sentence: what it proves.
-        way: its parameters: layout, era, paradigm, type, step.
-        place: the line of the connector's code that raised, or None.
         differ: the wrong rows, if any.
         again: the value of ``only`` of `check_contract` that reruns it.
         details: the full report of a failure.

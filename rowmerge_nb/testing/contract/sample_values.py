@@ -102,8 +102,7 @@ _FULL_DAY: Final = dt.time(23, 59, 59, 999_999)
 
 
 def awkward_values(type_name: str) -> tuple[Any, ...]:
-    """Return values of a type that are easily damaged: limits, fractions, capitals, blanks; not
-    NULL.
+    """Return values of a type that are easily damaged: limits, fractions, capitals, blanks.
 
     >>> awkward_values("tinyint")
     (-128, 127, 0, -1)

@@ -94,11 +94,7 @@ class ContractStore:
     # -- to be written --------------------------------------------------------------------------------------------
 
     def make_connector(self, folder: Path) -> Connector:
-        """Return a connector over an empty store.
-
-        Args:
-            folder: an empty directory for this check.
-        """
+        """Return a connector over an empty store."""
         raise NotImplementedError(
             f"{type(self).__name__} has no make_connector; write one that gives your connector,"
             " over an empty store"
