@@ -28,9 +28,6 @@ def default_engine(*, start: bool = False) -> Engine:
     """Return the process's default engine, whose local Spark session starts when needed.
 
     It is created at the first call, and again after it was closed.
-
-    Args:
-        start: start Spark now if the engine is created.
     """
     from rowmerge_nb.engine.spark.lazy_session import LazySession
 
@@ -53,11 +50,7 @@ def default_engine(*, start: bool = False) -> Engine:
 
 
 def prepare_default_engine(prepare: Callable[[Engine], None] | None) -> None:
-    """Pass every new default engine to a function before it is used, and the current one now.
-
-    Args:
-        prepare: the function, which replaces the former one; None for none.
-    """
+    """Pass every new default engine to a function before it is used, and the current one now."""
     with _lock:
         _preparations[:] = [] if prepare is None else [prepare]
         if prepare is not None and _engines and not _engines[0].closed:
@@ -117,9 +110,6 @@ def run(sql: str, **options: Any) -> Result:
 def lab(sql: str | None = None, **arguments: Any) -> Lab:
     """Run a statement over a grid of stores, layouts and changes on the default engine; see
     `Engine.lab`.
-
-    Raises:
-        RowMergeError: an argument is not possible, or the statement is wrong.
     """
     return default_engine().lab(sql, **arguments)
 
@@ -127,11 +117,7 @@ def lab(sql: str | None = None, **arguments: Any) -> Lab:
 def audit(
     table: str | None = None, *, before: Any, after: Any = None, statement: str, **arguments: Any
 ) -> Audit:
-    """Audit another engine's committed statement with the default engine; see `Engine.audit`.
-
-    Raises:
-        RowMergeError: the statement is invalid, a state is unavailable, or the states do not fit.
-    """
+    """Audit another engine's committed statement with the default engine; see `Engine.audit`."""
     return default_engine().audit(
         table, before=before, after=after, statement=statement, **arguments
     )
@@ -142,17 +128,10 @@ def undo(table: str | None = None) -> Result:
 
     Args:
         table: the table; None for the one changed last.
-
-    Raises:
-        RowMergeError: nothing was undone.
     """
     return default_engine().undo(table)
 
 
 def restore(table: str, version: int | str | dt.date) -> Result:
-    """Restore the rows of a former version of a table; see `Engine.restore`.
-
-    Raises:
-        RowMergeError: the table is unchanged.
-    """
+    """Restore the rows of a former version of a table; see `Engine.restore`."""
     return default_engine().restore(table, version)

@@ -304,7 +304,6 @@ class Engine:
                 ``bucket(id, 4)``, ``truncate(name, 3)``, ``year(day)``, ``month(day)``,
                 ``day(ts)``, ``hour(ts)``.
             bucketed_by: columns whose hash decides the bucket; needs ``bucket_count``.
-            bucket_count: the number of buckets.
             primary_key: columns that identify a row.
             not_null: columns that refuse NULL.
             check_constraints: conditions in SQL over its columns, such as ``"quantity > 0"``, for
@@ -332,7 +331,6 @@ class Engine:
         by a query.
 
         Args:
-            name: the table's name of one to three parts.
             version: number of a former version, of an Iceberg table the id of a snapshot; None for
                 the current one.
 
@@ -398,9 +396,6 @@ class Engine:
     def columns(self, *parts: str) -> list[tuple[str, str]] | None:
         """Return the columns of a table or view with their types; None if it does not exist.
 
-        Args:
-            parts: the table's name, completed by the default catalog and schema.
-
         Raises:
             AnalysisError: CATALOG_NOT_FOUND.
         """
@@ -424,10 +419,6 @@ class Engine:
     def table_properties(self, *parts: str) -> list[tuple[str, str]]:
         """Return the properties of ``CREATE TABLE ... WITH`` in the catalog of a table, each with
         its meaning.
-
-        Args:
-            parts: the table's name, completed by the default catalog and schema; the table need not
-                exist.
 
         Raises:
             AnalysisError: CATALOG_NOT_FOUND.
@@ -458,9 +449,6 @@ class Engine:
         """Return, per catalog, what statements of dead processes have left behind; nothing of
         living statements.
 
-        Args:
-            remove: whether to remove it.
-
         Raises:
             StatementInterrupted: an interrupt came; the message has what was removed before.
         """
@@ -472,7 +460,6 @@ class Engine:
         """Run one statement.
 
         Args:
-            sql: the statement; a trailing semicolon is fine.
             options: see `Options`; ``None`` leaves the engine's default.
 
         Returns:
@@ -541,7 +528,6 @@ class Engine:
         changed.
 
         Args:
-            sql: the statement.
             by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE),
                 ``paradigms`` (both row change paradigms; if the store has only one, on a copy of
                 the target in memory), ``duplicates`` (both rules for repeated matches),
@@ -706,10 +692,6 @@ class Engine:
         the statement before. Only `restore`, with the version that the statement had made, brings
         back what was taken back.
 
-        Args:
-            table: the table's name of one to three parts; None for the table that this engine has
-                changed last.
-
         Returns:
             The result; its notice names the statement and the number of its rows.
 
@@ -741,10 +723,8 @@ class Engine:
         """Plan a statement without running it.
 
         Args:
-            sql: the statement.
             kind: ``LOGICAL`` for the plan as the documents have it, ``DISTRIBUTED`` for what would
                 run.
-            options: see `Options`.
         """
         checked(sql, "sql", str, "a statement")
         checked(
@@ -761,7 +741,6 @@ class Engine:
         """Translate a statement of another engine into Trino's words, without running it.
 
         Args:
-            sql: the statement.
             dialect: ``delta``, ``postgresql``, ``duckdb``, ``snowflake``, ``sqlserver`` or
                 ``oracle``.
 

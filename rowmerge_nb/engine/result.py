@@ -46,7 +46,6 @@ class Recording:
 
     Args:
         record: the record; None if there is none.
-        connector: the connector of the record, while its engine lives.
         missing: why there is no record.
     """
 

@@ -100,7 +100,6 @@ class TableScan(PlanNode):
 
     @property
     def row_id_columns(self) -> tuple[ColumnHandle, ...]:
-        """The row id, if it is read."""
         return self.columns[len(self.data_columns) :]
 
     @property

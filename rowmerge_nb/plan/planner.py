@@ -102,7 +102,6 @@ class TargetFacts:
 
 
 def plan_query(analysis: QueryAnalysis) -> Output:
-    """Plan a query: Output over Source."""
     ids = _ids()
     symbols = tuple(Symbol(field.symbol, field.type) for field in analysis.fields)
     source = Source(

@@ -105,7 +105,6 @@ def _is_size(value: Any) -> bool:
 
 
 def apply_rules(plan: Output, settings: RuleSettings) -> Output:
-    """Apply all rules that are on, in order."""
     for name, rule in RULES.items():
         if name not in settings.off:
             plan = rule(plan, settings)

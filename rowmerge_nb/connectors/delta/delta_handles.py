@@ -119,5 +119,4 @@ class DeltaSplit(ConnectorSplit):
 
 
 def delta_table(handle: ConnectorTableHandle) -> DeltaTableHandle:
-    """Return a handle as one of this connector, or raise."""
     return own(handle, DeltaTableHandle)

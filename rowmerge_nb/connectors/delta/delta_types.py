@@ -100,7 +100,6 @@ def schema_json(columns: Sequence[ColumnMetadata]) -> str:
 
 
 def field_json(column: ColumnMetadata) -> dict[str, Any]:
-    """Return the field of a column; errors as of `schema_json`."""
     if _REFUSED_NAMES.search(column.name):
         raise AnalysisError(
             f"Column name '{column.name}' has a character that Delta tables without column"

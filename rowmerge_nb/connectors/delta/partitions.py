@@ -81,7 +81,6 @@ def groups(names: Sequence[str], page: Page) -> Iterator[tuple[tuple[str | None,
 
 
 def texts(values: pa.Array) -> pa.Array:
-    """Return partition values as the log has them."""
     return values.cast(pa.string())
 
 

@@ -41,7 +41,6 @@ class Census:
     def add(
         self, name: SchemaTableName, table: Table, list_files: Callable[[Table], set[str]]
     ) -> None:
-        """Add a table, or skip it if its files cannot be listed."""
         try:
             self.known_paths |= list_files(table)
         except Exception as error:  # noqa: BLE001 - a damaged table must not keep others from being looked after

@@ -113,7 +113,6 @@ class EqualityDeletes:
         self._rows = rows
 
     def mask(self, columns: Sequence[pa.Array]) -> pa.Array:
-        """Return a mask of the rows that are not deleted."""
         count = len(self._rows[0])
         codes = np.zeros(count + len(columns[0]), np.int64)
         for deleted, values in zip(self._rows, columns, strict=True):

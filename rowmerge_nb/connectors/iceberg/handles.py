@@ -243,5 +243,4 @@ class IcebergSplit(ConnectorSplit):
 
 
 def iceberg_table(handle: ConnectorTableHandle) -> IcebergTableHandle:
-    """Return a handle as one of this connector, or raise."""
     return own(handle, IcebergTableHandle)

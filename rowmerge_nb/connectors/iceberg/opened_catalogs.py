@@ -173,7 +173,6 @@ def _missing() -> SetupError:
 
 @contextmanager
 def catalog_errors(what: str) -> Iterator[None]:
-    """Convert errors of a catalog."""
     try:
         yield
     except (ConnectorError, SetupError):

@@ -313,7 +313,6 @@ def _only_path(delete: DataFile) -> str | None:
 
 
 def partition_of(file: DataFile) -> Any:
-    """Return a file's partitioning and partition values."""
     return (file.spec_id, tuple(file.partition[i] for i in range(len(file.partition))))
 
 
@@ -457,7 +456,6 @@ def whole_files(
 
 
 def _partition_path(table: Table, file: DataFile) -> str:
-    """Return a file's partition as a path."""
     spec = table.metadata.specs()[file.spec_id]
     sources = {part.source_id for part in spec.fields}
     schemas = (table.schema(), *reversed(table.metadata.schemas))

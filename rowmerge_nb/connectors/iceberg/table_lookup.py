@@ -196,7 +196,6 @@ class TableLookup:
             return sorted(self._namespaces())
 
     def names(self) -> list[SchemaTableName]:
-        """Return the sorted names of all tables."""
         with self._asking("catalog"):
             names = [
                 SchemaTableName(schema, str(entry[-1]).lower())

@@ -86,8 +86,7 @@ class JdbcTransaction(ABC):
         """Return a session that sees the snapshot and own changes."""
 
     @abstractmethod
-    def writer(self) -> DatabaseSession:
-        """Return a session with a writing transaction."""
+    def writer(self) -> DatabaseSession: ...
 
     def release(self) -> None:
         """End reading that would block changes of a table."""

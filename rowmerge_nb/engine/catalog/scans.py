@@ -274,7 +274,6 @@ class Scans:
         return replace(task, schema=_page_schema(task, [symbol.type for symbol in node.outputs]))
 
     def exchange_folder(self) -> str | None:
-        """Return a temporary folder for exchanges."""
         return None if executors_of(self._spark()).elsewhere else self._splits.folder
 
     def whole_table(self, binding: TableBinding) -> ScanPass:

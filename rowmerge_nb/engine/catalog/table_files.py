@@ -33,7 +33,6 @@ def files_of_table(connector: Connector, name: SchemaTableName) -> dict[str, Rea
 
 
 def files_of_splits(splits: Iterable[ConnectorSplit]) -> dict[str, ReadFile]:
-    """Return the files that splits read, each once."""
     return {file.path: file for split in splits for file in split.read_files}
 
 

@@ -56,7 +56,6 @@ class LabFile:
             path.write_text(text[: -len(end)], "utf-8")
 
     def add(self, run: LabRun) -> None:
-        """Add a run, and write it."""
         self.runs[run.point] = run
         if self._path is None:
             return

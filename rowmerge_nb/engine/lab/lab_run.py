@@ -95,7 +95,6 @@ def run_lab(
     request: LabRequest,
     cancel: Callable[[], None],
 ) -> Lab:
-    """Run the lab; see `rowmerge_nb.engine.engine.Engine.lab`."""
     request.check()
     points = points_of(request.grid)
     deadline = Deadline(time.monotonic(), request.seconds)

@@ -31,7 +31,6 @@ _VERSION: Final = (
 
 
 def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -> Result:
-    """Restore a version of a table; see `rowmerge_nb.engine.engine.Engine.restore`."""
     checked(table, "table", lambda value: isinstance(value, str) and bool(value), _NAME)
     checked(
         version,
@@ -151,7 +150,6 @@ def _change_of_current_version(
 def _unchanged_table(
     change: UndoableChange, transaction: StatementTransaction, tables: StatementTables
 ) -> TableBinding:
-    """Return the table of a change, if nothing has changed it since."""
     target = tables.resolve(change.table)
     if target is None or target.handle is None or target.metadata is None:
         _conflict(change, "the table was dropped")

@@ -141,7 +141,6 @@ class StatementRunner:
     def run(
         self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged
     ) -> Result:
-        """Run one statement; see `rowmerge_nb.engine.engine.Engine.run`."""
         from rowmerge_nb.sql.parser.statement_reader import split_statements
 
         statement_text(sql)
@@ -163,7 +162,6 @@ class StatementRunner:
     def run_script(
         self, sql: str, options: Options, complete: Callable[[Result], Result] = _unchanged
     ) -> list[Result]:
-        """Run several statements; see `rowmerge_nb.engine.engine.Engine.run_script`, and `run`."""
         from rowmerge_nb.sql.parser.statement_reader import split_statements
 
         refuse_in_hook()

@@ -46,7 +46,6 @@ def collect(
 
 
 def cancel(spark: Any, tag: str) -> None:
-    """Cancel the Spark work with a tag, from any thread."""
     with interrupts_afterwards():
         context = _context(spark)
         if context is not None:

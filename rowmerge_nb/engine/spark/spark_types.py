@@ -35,7 +35,6 @@ def spark_schema(fields: Iterable[tuple[str, pa.DataType]]) -> Any:
 
 
 def from_spark_type(spark_type: Any) -> Type:
-    """Return the SQL type of a Spark type."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     return from_arrow(to_arrow_type(_arrow_ready(spark_type), timezone="UTC"))

@@ -198,7 +198,6 @@ def act(
     context: Callable[[], LoweringContext],
     lowered: Callable[[LoweringContext], Any],
 ) -> Action:
-    """Run the one action of a statement."""
     run.step = "run"
     with run.timed("run"):
         lowering = run.lowering = context()
@@ -248,7 +247,6 @@ def row_change_trace(
     trace: Trace,
     sizes: Callable[[Account], Iterable[NodeRows]],
 ) -> Trace:
-    """Return a trace with what statements that change rows add to it."""
     is_finished, account = trace.state == StatementState.FINISHED, run.account
     counts = account if account is not None and (is_finished or account.has_counts) else None
     before = run.rows_before(analysis.target.row_count)

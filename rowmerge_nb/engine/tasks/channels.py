@@ -45,7 +45,6 @@ class ChangeChannels:
     def batch(
         self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None
     ) -> pa.RecordBatch:
-        """Build the batch; `source_rows` numbers the source's rows."""
         location = [rows.column(name) for name in self.location]
         merge_row = self.case.merge_rows(rows, evaluator)
         # struct_field applies the null mask of the row, which the child array ignores.

@@ -45,7 +45,6 @@ class Side:
         return values.take(pa.array(self.rows, mask=absent if absent.any() else None))
 
     def picked(self, positions: npt.NDArray[np.int64]) -> Side:
-        """Select some of the joined rows."""
         return Side(self.page, positions if self.rows is None else self.rows[positions])
 
 
@@ -81,7 +80,6 @@ class JoinedRows:
         return self._gathered[name]
 
     def page(self, names: Iterable[str]) -> Page:
-        """Return channels with one row per joined row."""
         channels = list(names)
         if not channels:
             # A page without channels would have no rows.

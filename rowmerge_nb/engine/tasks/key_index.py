@@ -188,7 +188,6 @@ class KeyIndex:
 
     @property
     def nbytes(self) -> int:
-        """The memory of the index without the keys."""
         return self._table.nbytes
 
     def matches(

@@ -35,7 +35,6 @@ class PageBranch:
     checks: tuple[AssignedColumn, ...] = ()
 
     def reached(self, rows: JoinedRows, open_rows: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return the open rows that have the sides of this branch."""
         fits = np.ones(len(open_rows), bool)
         for side, required in zip(rows.sides, self.sides, strict=False):
             if required is not None:

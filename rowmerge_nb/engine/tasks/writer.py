@@ -63,7 +63,6 @@ class PageSinkFactory:
 
 
 def task_partition() -> int:
-    """Return the partition number of this task; 0 outside of a task."""
     from pyspark import TaskContext
 
     context = TaskContext.get()

@@ -65,7 +65,6 @@ class Stream:
 
 
 def plan_dot(report: Report, *, with_conditions: bool = True) -> str:
-    """Return the drawing of a report's plan as DOT."""
     if report.plan is None:
         raise ValueError(f"The report of a {report.kind} has no plan to draw")
     return _Drawing(report.plan, with_conditions=with_conditions).dot()

@@ -82,7 +82,6 @@ def subscript_text(texts: Sequence[str], sql_type: Type, fail: Callable[..., str
 def nested_cast(
     text: str, source: Type, target: Type, cast: Callable[[str, Type, Type], str]
 ) -> str:
-    """Write the cast of a nested value."""
     part = f"part{_depth(source)}_"
     if source.base == "array":
         return (

@@ -224,7 +224,6 @@ def divisor(text: str, *, safe: bool) -> str:
 def negation(
     node: e.Apply, text: str, raw: str | None, fail: Callable[..., str], *, safe: bool
 ) -> str:
-    """Write a negation; see `arithmetic`."""
     sql_type = node.type
     if sql_type.base == "decimal" and sql_type.parameters[0] > ROUNDED_DIGITS:
         return once(lambda x: _negated_as_text(x, sql_type), text)
@@ -285,17 +284,14 @@ def _float_division(operator: str, left: str, right: str, sql_type: Type) -> str
 
 
 def interval_micros(text: str) -> str:
-    """Write the microseconds of a day interval."""
     return f"unix_micros({_EPOCH} + {text})"
 
 
 def from_interval_micros(number: str) -> str:
-    """Write a day interval from microseconds."""
     return f"CAST(timestamp_micros({number}) - {_EPOCH} AS INTERVAL DAY TO SECOND)"
 
 
 def interval_months(text: str) -> str:
-    """Write the months of a year interval."""
     return f"(extract(YEAR FROM {text}) * 12 + extract(MONTH FROM {text}))"
 
 

@@ -29,7 +29,6 @@ Write: TypeAlias = "Callable[[e.Typed, str, str], tuple[str, str]]"
 
 
 def chain_text(node: e.Apply, write: Write, *, is_tried: bool) -> str:
-    """Write a chain."""
     first, *steps = node.arguments
     texts = write(first, "", "")
     if any(isinstance(part, e.Subquery) for part in e.walk(node)):

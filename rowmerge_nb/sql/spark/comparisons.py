@@ -18,7 +18,6 @@ _NESTED: Final = frozenset({"array", "map", "row"})
 
 
 def compared(operator: str, left: str, right: str, sql_type: Type) -> str:
-    """Write a comparison."""
     value = f"({left} {operator} {right})"
     if is_float(sql_type):
         return _nan_aware(operator, left, right, value)
@@ -218,6 +217,5 @@ def element_search(
 
 
 def distinct(left: str, right: str, sql_type: Type, *, negated: bool) -> str:
-    """Write IS [NOT] DISTINCT FROM."""
     left, right = (as_entries(side, sql_type) for side in (left, right))
     return f"({left} <=> {right})" if negated else f"(NOT ({left} <=> {right}))"

@@ -67,7 +67,6 @@ def _identity(call: e.Typed) -> object:
 
 
 def with_variable(node: e.Typed, call: e.Typed, variable: e.Variable) -> e.Typed:
-    """Replace a call by a variable."""
     if _is_call(node) and _identity(node) == _identity(call):
         return variable
     if not isinstance(node, e.Apply):

@@ -106,7 +106,6 @@ def has_json_form(sql_type: Type) -> bool:
 
 
 def is_read_from_json(sql_type: Type) -> bool:
-    """Return whether CAST converts JSON to the type."""
     return _converts(sql_type, _READ)
 
 

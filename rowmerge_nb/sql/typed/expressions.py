@@ -272,7 +272,6 @@ def has_subquery(node: Typed) -> bool:
 
 
 def reads(node: Typed) -> Reads:
-    """Return what the subqueries of an expression read."""
     return sum((part.reads for part in walk(node) if isinstance(part, Subquery)), NOTHING)
 
 

@@ -140,7 +140,6 @@ def parts_of(kind: Type) -> Iterator[Type]:
 
 
 def has_map(kind: Type) -> bool:
-    """Return whether a type is or contains a map."""
     return any(part.base == "map" for part in parts_of(kind))
 
 

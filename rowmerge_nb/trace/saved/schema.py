@@ -263,7 +263,6 @@ def _era(value: Any, path: str) -> Era:
 
 
 def decoded_page(value: Any, path: str) -> pa.RecordBatch:
-    """Read a page; raise TraceSchemaError for other values."""
     text = _tagged(value, "page", "arrow", path)
     try:
         (page,) = read_stream(base64.b64decode(text, validate=True))

@@ -45,7 +45,6 @@ class MetastoreClients:
 
     @contextmanager
     def connected(self, request: str) -> Iterator[Any]:
-        """Yield a connected client, and convert errors of the ``request``."""
         transport = self._open()
         try:
             yield ThriftHiveMetastore.Client(TBinaryProtocol(transport))

@@ -196,7 +196,6 @@ class ThriftMetastore(Metastore):
                 raise compaction_conflict(table, f"Hive's worker {entry.workerid}")
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
-        """Lock a table and return the write id."""
         self._lock(transaction, table, _UPDATE if updates else _INSERT)
         with self._clients.connected(f"give a write id for table '{table.name}'") as client:
             return _write_id(client, transaction, table)

@@ -60,7 +60,6 @@ def _without_queries(
 
 
 def read_as_json(analyzer: CallAnalyzer, json_input: j.JsonInput, what: str) -> e.Typed:
-    """Analyze a value that is read as JSON, ``what`` in errors."""
     value = analyzer.analyze(json_input.value)
     form = json_input.format or "JSON"
     fits = value.type.base == "varchar" and form == "JSON"

@@ -131,7 +131,6 @@ def _written_row(analyzer: ExpressionAnalyzer, row: s.Expression) -> WrittenRow:
 
 
 def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn, ...]:
-    """Return the columns of rows of literals."""
     run = node.run
     columns: list[ConstantColumn] = []
     bad: list[tuple[int, BadLiteral]] = []
@@ -153,7 +152,6 @@ def literal_columns(context: Context, node: s.Literals) -> tuple[ConstantColumn,
 
 
 def common_row(context: Context, node: s.Values, parts: Sequence[Part]) -> list[Type]:
-    """Return the common types of the rows."""
     column_types: list[Type] = [UNKNOWN] * parts[0].width
     for part in parts:
         if part.width != len(column_types):

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 
 def call(context: Context, statement: st.Statement) -> a.Analysis:
-    """Analyze CALL."""
     assert isinstance(statement, st.CallStatement)
     name = _name(context, statement)
     catalog, schema, _ = name

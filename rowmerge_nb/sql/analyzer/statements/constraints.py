@@ -29,7 +29,6 @@ _INVALID: Final = "INVALID_CHECK_CONSTRAINT"
 def check_constraints(
     context: Context, table: a.TableBinding, span: Span, *, subqueries: bool = False
 ) -> tuple[a.CheckConstraint, ...]:
-    """Parse the CHECK constraints of a table."""
     texts = () if table.metadata is None else table.metadata.check_constraints
     return tuple(_Reader(context, table, span, text).read(subqueries=subqueries) for text in texts)
 

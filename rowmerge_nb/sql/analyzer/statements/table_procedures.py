@@ -34,7 +34,6 @@ _WHOLE: Final = (
 def table_execute(
     context: Context, statement: st.AlterTable, action: st.TableExecute
 ) -> a.TableExecuteAnalysis:
-    """Analyze ALTER TABLE EXECUTE."""
     context.refuse_view(statement.name, "ALTER TABLE EXECUTE is not supported for views")
     target = context.target(statement.name, statement.word)
     if target.handle is None:

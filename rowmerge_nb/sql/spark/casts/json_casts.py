@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def to_json(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write the JSON text of a value."""
     if source.base == "json":
         return text
     if source.base == "array":

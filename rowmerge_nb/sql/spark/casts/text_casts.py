@@ -69,7 +69,6 @@ def _checked(attempt: str, text: str, message: str) -> str:
 
 
 def from_text(target: Type) -> Writer:
-    """Return the writer of casts from text."""
     if target.base in NUMBERS_IN_ERRORS:
         return _to_number
     if is_zoned(target):
@@ -298,7 +297,6 @@ _READERS: Final[dict[str, Writer]] = {
 
 
 def to_text(source: Type) -> Writer:
-    """Return the writer of casts to text."""
     if is_float(source):
         return _float_to_text
     if source.base in {"timestamp", "timestamp with time zone", "time"}:

@@ -59,7 +59,6 @@ def _offset_name(node: Apply, fail: Callable[..., str], text: str) -> str:
 
 
 def offset_name(fail: Callable[..., str], minutes: str) -> str:
-    """Write the name of the zone with an offset in minutes."""
     name = (
         f"concat(IF({minutes} < 0, '-', '+'), format_string('%02d:%02d', abs({minutes}) div 60,"
         f" abs({minutes}) % 60))"

@@ -17,7 +17,6 @@ _QUOTED_NUMBERS: Final = rf"""regexp_replace({{0}}, '\\G((?:[^"0-9-]++|"(?:[^"\\
 
 
 def at_path(function: str, text: str, tokens: Sequence[str]) -> str:
-    """Write one of these functions with the tokens of a path."""
     # A number is an index of an array or a key of an object.
     choices = [
         [f"['{token}']", f"[{int(token)}]"] if token.isdecimal() else [f"['{token}']"]
