@@ -95,6 +95,7 @@ TIMESTAMP_TZ: Final = Type("timestamp with time zone", (6,))
 UUID: Final = Type("uuid")
 JSON: Final = Type("json")
 UNKNOWN: Final = Type("unknown")
+NUMBER: Final = Type("number")
 
 _ARROW: Final[dict[str, pa.DataType]] = {
     "boolean": pa.bool_(),
@@ -107,6 +108,8 @@ _ARROW: Final[dict[str, pa.DataType]] = {
     "varchar": pa.string(),
     "char": pa.string(),
     "json": pa.string(),
+    # A decimal of any length travels as its shortest text.
+    "number": pa.string(),
     "uuid": pa.string(),
     "varbinary": pa.binary(),
     "date": pa.date32(),

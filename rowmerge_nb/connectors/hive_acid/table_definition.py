@@ -75,9 +75,9 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
 
     >>> [(column.name, str(column.type)) for column in described_columns({"id": "bigint", "v": "varchar(5)"})]
     [('id', 'bigint'), ('v', 'varchar(5)')]
-    >>> described_columns({"id": "number"})
+    >>> described_columns({"id": "digits"})
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: Column 'id' cannot have the type 'number': Unknown type: number. Give names and types: columns={'id': 'bigint', 'name': 'varchar'}.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: Column 'id' cannot have the type 'digits': Unknown type: digits. Give names and types: columns={'id': 'bigint', 'name': 'varchar'}.
     """
     form = "names and types: columns={'id': 'bigint', 'name': 'varchar'}"
     pairs = list(columns.items()) if isinstance(columns, Mapping) else columns

@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean, quoted
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
+from rowmerge_nb.spi.types import NUMBER
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.analyzer.rows.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
 from rowmerge_nb.sql.functions.foreign_names import table_hint
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Origin, Parameter, Subquery, walk
+from rowmerge_nb.sql.typed.type_rules import parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -116,6 +118,15 @@ class Context:
 
     def refuse(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
         self.error("NOT_SUPPORTED", message, span, hint)
+
+    def refuse_number(self, types: Iterable[Type], span: Span | None) -> None:
+        """Refuse what Trino does with the type number beyond casts and equality."""
+        if any(part == NUMBER for sql_type in types for part in parts_of(sql_type)):
+            self.refuse(
+                "number is supported in casts and equality only by this engine",
+                span,
+                "Write CAST(x AS decimal(38, 10)), or another type that holds the values.",
+            )
 
     def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
         """Raise the error of the first column without an SQL type."""

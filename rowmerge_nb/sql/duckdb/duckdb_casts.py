@@ -126,7 +126,7 @@ def _words(source: Type, target: Type) -> str:
 
 
 def _writer(source: Type, target: Type) -> Writer:
-    if (
+    if "number" in {source.base, target.base} or (
         target.base == "timestamp with time zone"
         and source.base != target.base
         and session_zone() != "UTC"

@@ -16,12 +16,14 @@ sum(real) -> real | CAST(sum({distinct}{0}){rows} AS FLOAT)
 sum(double) -> double | sum({distinct}{0}){rows}
 sum(interval day to second) -> interval day to second | sum({distinct}{0}){rows}
 sum(interval year to month) -> interval year to month | sum({distinct}{0}){rows}
+sum(number) -> number ! number has casts, equality and no other operation here
 avg(interval day to second) -> interval day to second | make_dt_interval(0, 0, 0, CAST(floor(avg({distinct}{milliseconds}){rows} + 0.5D) / 1000 AS DECIMAL(18,6)))
 avg(interval year to month) -> interval year to month | make_ym_interval(0, CAST(floor(avg({distinct}extract(YEAR FROM {0}) * 12 + extract(MONTH FROM {0})){rows} + 0.5D) AS INT))
 avg(bigint) -> double | avg({distinct}{0}){rows}
 avg(decimal(p,s)) -> first | avg({distinct}{0}){rows}
 avg(real) -> real | CAST(avg({distinct}{0}){rows} AS FLOAT)
 avg(double) -> double | avg({distinct}{0}){rows}
+avg(number) -> number ! number has casts, equality and no other operation here
 min(T) T:orderable -> T | min({distinct}{0}){rows}
 max(T) T:orderable -> T | max({distinct}{0}){rows}
 min(E, bigint) E:orderable -> array(E) | {smallest}

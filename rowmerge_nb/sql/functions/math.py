@@ -12,6 +12,7 @@ abs(bigint) -> bigint | IF({0} = -9223372036854775808BD, {fail:NUMERIC_VALUE_OUT
 abs(decimal(p,s)) -> decimal(p,s) | {absolute} | abs({0})
 abs(real) -> real | abs({0}) | abs({0})
 abs(double) -> double | abs({0}) | abs({0})
+abs(number) -> number ! number has casts, equality and no other operation here
 sign(tinyint) -> tinyint | CAST(sign({0}) AS TINYINT) | CAST(sign({0}) AS TINYINT)
 sign(smallint) -> smallint | CAST(sign({0}) AS SMALLINT) | CAST(sign({0}) AS SMALLINT)
 sign(integer) -> integer | CAST(sign({0}) AS INT) | CAST(sign({0}) AS INTEGER)
@@ -19,6 +20,7 @@ sign(bigint) -> bigint | CAST(sign({0}) AS BIGINT) | CAST(sign({0}) AS BIGINT)
 sign(decimal(p,s)) -> decimal(1,0) | CAST(sign({0}) AS DECIMAL(1,0)) | CAST(sign({0}) AS DECIMAL(1,0))
 sign(real) -> real | CAST(sign({0}) AS FLOAT) | CASE WHEN isnan({0}) OR {0} = 0 THEN {0} ELSE CAST(sign({0}) AS FLOAT) END
 sign(double) -> double | sign({0}) | CASE WHEN isnan({0}) OR {0} = 0 THEN {0} ELSE CAST(sign({0}) AS DOUBLE) END
+sign(number) -> number ! number has casts, equality and no other operation here
 round(tinyint) -> tinyint | {0} | {0}
 round(smallint) -> smallint | {0} | {0}
 round(integer) -> integer | {0} | {0}
@@ -26,6 +28,7 @@ round(bigint) -> bigint | {0} | {0}
 round(decimal(p,s)) -> rounded | CAST(round({0}) AS {type}) | CAST(round({0}, 0) AS {type})
 round(real) -> real | CAST({rounded 0} AS FLOAT) | CASE WHEN isnan({0}) OR abs({0}) >= 4503599627370496.0::DOUBLE THEN {0} WHEN {0} = 0 THEN 0.0::FLOAT ELSE round({0}) END
 round(double) -> double | {rounded 0} | {rounded}
+round(number) -> number ! number has casts, equality and no other operation here
 round(tinyint, integer) -> tinyint | {far rounding} -128BD AND 127BD THEN CAST({rounded far} AS TINYINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for tinyint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
 round(smallint, integer) -> smallint | {far rounding} -32768BD AND 32767BD THEN CAST({rounded far} AS SMALLINT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for smallint: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
 round(integer, integer) -> integer | {far rounding} -2147483648BD AND 2147483647BD THEN CAST({rounded far} AS INT) ELSE {fail:NUMERIC_VALUE_OUT_OF_RANGE:Out of range for integer: $(round($0 / CAST(power(10D, -$1) AS DECIMAL(19,0))) * CAST(power(10D, -$1) AS DECIMAL(19,0)))} END
@@ -33,6 +36,7 @@ round(bigint, integer) -> bigint | {far rounding} -9223372036854775808BD AND 922
 round(decimal(p,s), integer) -> rounded_to | {rounded decimal}
 round(real, integer) -> real | CAST({rounded 0 to 1} AS FLOAT)
 round(double, integer) -> double | {rounded 0 to 1} | {rounded to}
+round(number, integer) -> number ! number has casts, equality and no other operation here
 floor(tinyint) -> tinyint | {0} | {0}
 floor(smallint) -> smallint | {0} | {0}
 floor(integer) -> integer | {0} | {0}
@@ -40,6 +44,7 @@ floor(bigint) -> bigint | {0} | {0}
 floor(decimal(p,s)) -> rounded | CAST(floor({0}) AS {type}) | CAST(floor({0}) AS {type})
 floor(real) -> real | CAST({floor 0} AS FLOAT) | floor({0})
 floor(double) -> double | {floor 0} | floor({0})
+floor(number) -> number ! number has casts, equality and no other operation here
 ceil(tinyint) -> tinyint | {0} | {0}
 ceil(smallint) -> smallint | {0} | {0}
 ceil(integer) -> integer | {0} | {0}
@@ -47,6 +52,7 @@ ceil(bigint) -> bigint | {0} | {0}
 ceil(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type}) | CAST(ceil({0}) AS {type})
 ceil(real) -> real | CAST({ceil 0} AS FLOAT) | ceil({0})
 ceil(double) -> double | {ceil 0} | ceil({0})
+ceil(number) -> number ! number has casts, equality and no other operation here
 ceiling(tinyint) -> tinyint | {0} | {0}
 ceiling(smallint) -> smallint | {0} | {0}
 ceiling(integer) -> integer | {0} | {0}
@@ -54,9 +60,11 @@ ceiling(bigint) -> bigint | {0} | {0}
 ceiling(decimal(p,s)) -> rounded | CAST(ceil({0}) AS {type}) | CAST(ceiling({0}) AS {type})
 ceiling(real) -> real | CAST({ceil 0} AS FLOAT) | ceiling({0})
 ceiling(double) -> double | {ceil 0} | ceiling({0})
+ceiling(number) -> number ! number has casts, equality and no other operation here
 truncate(decimal(p,s)) -> truncated | CAST(IF({0} < 0, ceil({0}), floor({0})) AS {type}) | CAST(CASE WHEN {0} < 0 THEN ceil({0}) ELSE floor({0}) END AS {type})
 truncate(real) -> real | CAST({truncated 0} AS FLOAT) | trunc({0})
 truncate(double) -> double | {truncated 0} | trunc({0})
+truncate(number) -> number ! number has casts, equality and no other operation here
 truncate(decimal(p,s), integer) -> decimal(p,s) | {truncated decimal}
 mod(tinyint, tinyint) -> tinyint | ({0} % {divisor:1}) | {remainder}
 mod(smallint, smallint) -> smallint | ({0} % {divisor:1}) | {remainder}
@@ -65,6 +73,7 @@ mod(bigint, bigint) -> bigint | ({0} % {divisor:1}) | {remainder}
 mod(decimal(p,s), decimal(q,t)) -> remainder | CAST({0} % {divisor:1} AS {type})
 mod(real, real) -> real | IF({1} = 0, CAST('NaN' AS FLOAT) + {0}, {0} % {1}) | ({0} % {1})
 mod(double, double) -> double | IF({1} = 0, {nan} + {0}, {0} % {1}) | ({0} % {1})
+mod(number, number) -> number ! number has casts, equality and no other operation here
 power(double, double) -> double | power({0}, {1})
 pow = power
 sqrt(double) -> double | sqrt({0}) | CASE WHEN {0} < 0 THEN 'nan'::DOUBLE ELSE sqrt({0}) END
@@ -93,8 +102,11 @@ nan() -> double | {nan} | 'nan'::DOUBLE
 infinity() -> double | {inf} | 'inf'::DOUBLE
 is_nan(real) -> boolean | IF({0} IS NULL, NULL, isnan({0}))
 is_nan(double) -> boolean | IF({0} IS NULL, NULL, isnan({0})) | isnan({0})
+is_nan(number) -> boolean ! number has casts, equality and no other operation here
 is_infinite(double) -> boolean | (abs({0}) = {inf}) | isinf({0})
+is_infinite(number) -> boolean ! number has casts, equality and no other operation here
 is_finite(double) -> boolean | (abs({0}) < {inf}) | isfinite({0})
+is_finite(number) -> boolean ! number has casts, equality and no other operation here
 random() -> double | rand()
 random(tinyint) -> tinyint | {random below}
 random(smallint) -> smallint | {random below}

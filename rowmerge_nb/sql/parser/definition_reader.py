@@ -58,6 +58,7 @@ ABSENT_TYPES: Final = frozenset(
         "bingtile",
         "kdbtree",
         "color",
+        "variant",
     ]
 )
 """Trino's types that this engine lacks."""
@@ -314,6 +315,12 @@ class DefinitionReader(AccessReader):
         )
         try:
             column_type = read_type(type_name)
+            if "number" in re.findall(r"\w+", str(column_type)):
+                return AnalysisError(
+                    f"Unsupported column type: {column_type} of column '{column.text}'",
+                    code="NOT_SUPPORTED",
+                    hint="Write decimal(38, 10), or another decimal that holds the values.",
+                ).at(name_span)
             if column_type.base != "unknown":
                 return column_type
             hint = "A column needs a type that can hold values."

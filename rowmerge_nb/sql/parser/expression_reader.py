@@ -11,12 +11,13 @@ from rowmerge_nb.sql.parser.token_reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, LONGEST_CHAIN, NESTED_CHAIN, too_deep
+from rowmerge_nb.sql.tree.statements import Identifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.sql.parser.tokens import Token
-    from rowmerge_nb.sql.tree.statements import Identifier, Span
+    from rowmerge_nb.sql.tree.statements import Span
 
 _COMPARISONS: Final = ("=", "<>", "!=", "<", "<=", ">", ">=")
 _ADDITION: Final = ("+", "-")
@@ -161,6 +162,7 @@ class ExpressionReader(PrimaryReader):
     def _accept_symmetry(self) -> bool:
         """Accept SYMMETRIC or ASYMMETRIC, unless it is a name: neither is reserved."""
         following = self.ahead()
+        self.note("'ASYMMETRIC'", "'SYMMETRIC'")
         if self.token.word not in {"SYMMETRIC", "ASYMMETRIC"} or (
             following.kind is TokenKind.SYMBOL and following.text not in "([+-?"
         ):
@@ -297,33 +299,50 @@ class ExpressionReader(PrimaryReader):
             ):
                 self.starred = self.index
                 return value
-            if self.token.word == "." and (self.undecided or self.at_identifier(self.ahead())):
+            if self.token.word == "." and self.at_identifier(self.ahead()):
                 self.take()
                 field = self.identifier()
                 if self.token.word == "(" and isinstance(value, s.Name):
                     value = self.call_behind(start, value.parts, field)
                     continue
+                if self.token.word == "(":
+                    self.skip_method(start)
+                    continue
                 value = self._dereferenced(start, value, field)
                 if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
-                    self.note_looked("'('")
+                    self.note_looked("'('", "'::'")
             elif self.token.word == "." and self.ahead().kind is TokenKind.WORD:
                 # Only the name of a method may be a reserved word.
                 self.take()
-                method = self.take()
+                self.take()
                 self.restart()
-                self.expect("(")
-                self.refused(
-                    AnalysisError(
-                        f"Methods such as {method.text} are not supported by this engine",
-                        code="NOT_SUPPORTED",
-                        hint="Call a function, with the value as its first argument.",
-                    ).at(method.span)
-                )
+                self.skip_method(start)
+            elif self.token.word == "." and self.ahead().kind in STRINGS:
+                self.take()
+                span = self.token.span
+                value = self._dereferenced(start, value, Identifier(self.string(), span))
+            elif self.token.word == "." and self._gives_up_name():
+                self.restart()
                 return value
             elif self.token.word == ".":
-                self.restart()
-                return value
+                self.take()
+                self.note("<identifier>", *(("<string>",) if self.undecided else ()))
+                self.fail()
+            elif (
+                self.token.word == "::"
+                and isinstance(value, s.Name)
+                and self.tokens[start].word != "("
+            ):
+                self.take()
+                self.identifier()
+                self.skip_method(start, static=True)
             elif self.accept("["):
+                self.note("'*'")
+                if self.token.word == "*" and self.ahead().word == "]":
+                    self._refuse_accessor("[*]", self.token.span)
+                    self.take()
+                    self.take()
+                    continue
                 index = self.value()
                 self.close("]")
                 value = s.Subscript(self.span_from(start), value, index)
@@ -331,6 +350,19 @@ class ExpressionReader(PrimaryReader):
                 self.note("'.'")
                 return value
         raise too_deep()
+
+    def _gives_up_name(self) -> bool:
+        following = self.ahead()
+        return not self.undecided and (following.kind is TokenKind.END or following.word == "*")
+
+    def _refuse_accessor(self, accessor: str, span: Span) -> None:
+        self.refused(
+            AnalysisError(
+                f"JSON accessors such as {accessor} are not supported by this engine",
+                code="NOT_SUPPORTED",
+                hint="Write json_query(x, 'lax $.name[*]' WITH ARRAY WRAPPER).",
+            ).at(span)
+        )
 
     def _dereferenced(self, start: int, value: s.Expression, field: Identifier) -> s.Expression:
         span = self.span_from(start)

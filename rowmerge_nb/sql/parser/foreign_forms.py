@@ -272,7 +272,8 @@ def _closed(tokens: Sequence[Token], index: int) -> int:
     return next((at for at in range(index, len(tokens)) if tokens[at].text == ")"), len(tokens) - 1)
 
 
-def _cast(text: str, tokens: Sequence[Token], index: int) -> str:
+def cast_hint(text: str, tokens: Sequence[Token], index: int) -> str:
+    """Return the CAST that PostgreSQL writes with the ``::`` at an index."""
     start, depth = index - 1, 0
     for at in range(index - 1, -1, -1):
         depth += tokens[at].text in {")", "]"}
@@ -280,12 +281,12 @@ def _cast(text: str, tokens: Sequence[Token], index: int) -> str:
         start = at
         if depth == 0 and not _continues(tokens, at):
             break
-    end = min(index + 3, len(tokens) - 1)
+    end = min(index + 2, len(tokens) - 1)
     if tokens[end].text == "(":
         end = _closed(tokens, end) + 1
     operand, type_text = (
         _between(text, tokens, start, index),
-        _between(text, tokens, index + 2, end),
+        _between(text, tokens, index + 1, end),
     )
     word = type_text.partition("(")[0].strip().lower()
     sql_type = TYPES[word] if word in TYPES and word != "numeric" else type_text
@@ -310,8 +311,9 @@ def _part(text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[
     token, first = tokens[index], tokens[0].word
     before = tokens[index - 1] if index else None
     following = tokens[min(index + 1, len(tokens) - 1)]
-    if token.text == ":" == following.text and before is not None:
-        return _cast(text, tokens, index)
+    for at in range(index, max(index - 3, 0), -1):
+        if tokens[at].text == "::" and at + 1 < len(tokens) - 1:
+            return cast_hint(text, tokens, at)
     if token.word == "OFFSET" and any(one.word == "LIMIT" for one in tokens[:index]):
         return f"OFFSET comes before LIMIT: OFFSET {following.text} LIMIT {tokens[index - 1].text}"
     if before is not None and before.word == "LIMIT" and following.text == ",":

@@ -5,9 +5,11 @@
 
 from __future__ import annotations
 
-from typing import Final
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.sql.parser.foreign_forms import cast_hint
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS
 from rowmerge_nb.sql.parser.token_reader import is_mismatch
@@ -17,6 +19,9 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier
 
+if TYPE_CHECKING:
+    from rowmerge_nb.sql.parser.tokens import Token
+
 _ADDITION: Final = ("+", "-")
 _WORDS: Final = frozenset(
     "CURRENT_DATE CURRENT_TIME CURRENT_TIMESTAMP LOCALTIME LOCALTIMESTAMP CURRENT_USER"  # noqa: SIM905
@@ -25,7 +30,9 @@ _WORDS: Final = frozenset(
 _CLOCKS: Final = frozenset({"CURRENT_TIME", "CURRENT_TIMESTAMP", "LOCALTIME", "LOCALTIMESTAMP"})
 """Functions with a precision."""
 _NULLS: Final = ("'IGNORE'", "'RESPECT'")
-_BEHIND_NAME: Final = ("'('", "'->'", "'OVER'", "<string>")
+_TYPES_OF_METHODS: Final = frozenset(["bigint", "char", "integer", "row", "varbinary", "varchar"])
+"""Types of static methods; other names before two colons are columns to cast."""
+_BEHIND_NAME: Final = ("'('", "'->'", "'::'", "'OVER'", "<string>")
 """Tokens after which a word is not a name."""
 _UNITS: Final = ("YEAR", "MONTH", "DAY", "HOUR", "MINUTE", "SECOND")
 _QUERY_WORDS: Final = frozenset({"SELECT", "WITH", "VALUES", "TABLE"})
@@ -59,7 +66,7 @@ class PrimaryReader(WindowReader):
         first = self.index
         items = [read()]
         if only_name and isinstance(items[0], s.Name) and self.index == first + 1:
-            self.note_looked(*_BEHIND_NAME)
+            self.note_looked(*_BEHIND_NAME, "'=>'")
         else:
             if subscript and not self.undecided and self.token.word not in {",", "]"}:
                 self._subscripted()
@@ -67,7 +74,10 @@ class PrimaryReader(WindowReader):
         while self.accept(","):
             if only_name:
                 self.note("<identifier>")
+            first = self.index
             items.append(read())
+            if only_name and isinstance(items[-1], s.Name) and self.index == first + 1:
+                self.note_looked("'=>'")
             self._listed(items[-1])
         return tuple(items)
 
@@ -216,6 +226,8 @@ class PrimaryReader(WindowReader):
             operand = self.expression()
             if not isinstance(operand, s.Name):
                 self._listed()
+        if operand is not None and not self.undecided and self.token.word != "WHEN":
+            self.restart()
         whens = []
         while self.accept("WHEN"):
             predicate = None if operand is None else self.when_predicate(operand)
@@ -284,8 +296,7 @@ class PrimaryReader(WindowReader):
             self.take()
         bracket = self.index
         self.take()
-        if bracket == start:
-            self.note("']'")
+        self.note("']'", *(("'*'",) if bracket > start else ()))
         items = () if self.token.word == "]" else self.listed(subscript=bracket > start)
         self.expect("]")
         return s.ArrayConstructor(self.span_from(start), items)
@@ -322,6 +333,7 @@ class PrimaryReader(WindowReader):
         while not items or self.accept(","):
             items.append(self.expression())
             self._listed(items[-1])
+            self.note("<identifier>")
             is_named = self.accept("AS") is not None or self.at_identifier()
             is_quoted = self.token.kind is TokenKind.QUOTED
             name = self.identifier().text if is_named else None
@@ -345,15 +357,35 @@ class PrimaryReader(WindowReader):
         self.take()
         sign = self.accept(*_ADDITION)
         value = self.string()
-        first = self.expect(*_UNITS).word
-        last = None
+        unit = self.expect(*_UNITS)
+        first, last = unit.word, None
+        self._skip_precision(unit, parts=2 if first == "SECOND" else 1)
         if self.token.word == "TO" and self.ahead().word in _UNITS:
             self.take()
             last = self.take().word
-        elif self.token.word != "TO":
-            self.note("'TO'")
+            self._skip_precision(unit, parts=1)
         return s.Interval(
             self.span_from(start), sign is not None and sign.word == "-", value, first, last
+        )
+
+    def _skip_precision(self, unit: Token, *, parts: int) -> None:
+        """Parse the precision behind a unit of an interval, which Trino refuses."""
+        if not self.accept("("):
+            return
+        for part in range(parts):
+            if part and not self.accept(","):
+                break
+            if self.token.kind is not TokenKind.INTEGER:
+                self.note("<integer>")
+                self.fail()
+            self.take()
+        self.expect(")")
+        self.refused(
+            AnalysisError(
+                "Only INTERVAL literals with default precision are supported",
+                code="NOT_SUPPORTED",
+                hint=f"Write {unit.text} without a precision.",
+            ).at(unit.span)
         )
 
     def _position(self, start: int) -> s.Expression | None:
@@ -560,6 +592,7 @@ class PrimaryReader(WindowReader):
             try:
                 if self.at("DISTINCT", "ALL"):
                     distinct = self.take().word == "DISTINCT"
+                    self.note("<identifier>")
                     arguments = self.listed()
                 else:
                     arguments = self._arguments(function)
@@ -595,6 +628,37 @@ class PrimaryReader(WindowReader):
             self.wrong(wrong, span)
         return call
 
+    def skip_method(self, start: int, *, static: bool = False) -> None:
+        """Parse the arguments of ``value.method(...)`` or ``type::method(...)``, and refuse it.
+
+        Args:
+            start: the index of the value or the type.
+            static: the call has two colons.
+        """
+        method_index = self.index - 1
+        method = self.tokens[method_index]
+        self.expect("(")
+        if self.token.word != ")":
+            self.note("')'", "<identifier>")
+            self.listed(only_name=True)
+        self.expect(")")
+        if static and self.tokens[start].text.lower() in _TYPES_OF_METHODS:
+            hint = f"Call a function: {self.text[method.span.start : self.span_from(start).end]}."
+        elif static:
+            hint = cast_hint(self.text, self.tokens, method_index - 1)
+        else:
+            operand = self.text[
+                self.tokens[start].span.start : self.tokens[method_index - 2].span.end
+            ]
+            hint = f"Call a function: {method.text}({operand})."
+        self.refused(
+            AnalysisError(
+                f"Methods such as {method.text} are not supported by this engine",
+                code="NOT_SUPPORTED",
+                hint=hint,
+            ).at(replace(self.span_from(start), about=method.span))
+        )
+
     def _arguments(self, function: Identifier) -> tuple[s.Expression, ...]:
         self.note("'*'", "<identifier>")
         if self._has_word("=>", self.index, whole=True):
@@ -602,13 +666,14 @@ class PrimaryReader(WindowReader):
         if (
             self.at_identifier()
             and self.ahead().word == "."
+            and self.ahead(2).kind not in {*STRINGS, TokenKind.WORD}
             and not self.at_identifier(self.ahead(2))
         ):
             start = self.index
             self.take()
             self.take()
             if not self.accept("*"):
-                self.note("<identifier>")
+                self.note("<identifier>", "<string>")
                 self.fail()
             self.refused(
                 AnalysisError(

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import ParseError
 from rowmerge_nb.sql.parser.expression_reader import ExpressionReader
+from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
 from rowmerge_nb.sql.tree import syntax as s
 
@@ -28,7 +29,10 @@ _BEHIND_NAME: Final = frozenset({*_BEHIND_A_KEY, "AS", "AT", "DISTINCT", "FROM",
 """Words that follow the name of a selected column."""
 _PRIMARY: Final = ("(", "SELECT", "TABLE", "VALUES")
 _OF_TABLE_ARGUMENTS: Final = ("PARTITION", "ORDER", "PRUNE", "KEEP")
-_INSTEAD: Final = {"PIVOT": "Write one aggregate with FILTER (WHERE ...) per column."}
+_INSTEAD: Final = {
+    "PIVOT": "Write one aggregate with FILTER (WHERE ...) per column.",
+    "NEAREST": "Join by the condition, and take one row per group by max_by or row_number().",
+}
 _SAMPLES: Final = {
     "TABLESAMPLE": {"BERNOULLI", "SYSTEM"},
     "MATCH_RECOGNIZE": {"("},
@@ -241,9 +245,15 @@ class QueryReader(ExpressionReader):
         count = 0
         while self.at_identifier(self.ahead(count)) and self.ahead(count + 1).word == ".":
             count += 2
-        if count and self.ahead(count).word != "*" and not self.at_identifier(self.ahead(count)):
+        following = self.ahead(count)
+        if (
+            count
+            and following.word != "*"
+            and following.kind not in {*STRINGS, TokenKind.WORD}
+            and not self.at_identifier(following)
+        ):
             self.index += count
-            self.note("'*'", "<identifier>")
+            self.note("'*'", "<identifier>", "<string>")
             self.fail()
         if not count or self.ahead(count).word != "*":
             return None

@@ -27,27 +27,32 @@ _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
 
 _TARGETS: Final = {
-    "boolean": _NUMBERS | {"boolean", "varchar", "json"},
-    **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json"}),
+    "boolean": _NUMBERS | {"boolean", "varchar", "json", "number"},
+    **dict.fromkeys(_NUMBERS, _NUMBERS | {"boolean", "varchar", "json", "number"}),
+    "number": _NUMBERS | {"varchar", "json"},
     "varchar": (
-        _NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid"}
+        _NUMBERS
+        | _MOMENTS
+        | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid", "number"}
     ),
-    "char": (_NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary"}) - {"decimal"},
+    "char": (
+        (_NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "number"}) - {"decimal"}
+    ),
     "varbinary": frozenset({"uuid"}),
     "date": _MOMENTS | {"varchar", "json"},
     "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),
     "timestamp": _MOMENTS | {"time", "varchar", "json"},
     "timestamp with time zone": _MOMENTS | {"time", "varchar"},
     "uuid": frozenset({"varchar", "varbinary"}),
-    "json": _NUMBERS | {"boolean", "varchar"},
+    "json": _NUMBERS | {"boolean", "varchar", "number"},
     INTERVAL_DAY.base: frozenset({"varchar"}),
     INTERVAL_YEAR.base: frozenset({"varchar"}),
 }
 """To what CAST takes values of a type, nested types apart."""
 
 
-_PLAIN: Final = frozenset({"unknown", "boolean", "varchar", "json", "date", "timestamp"})
-_READ: Final = frozenset({"boolean", "varchar", "json"})
+_PLAIN: Final = frozenset({"unknown", "boolean", "varchar", "json", "date", "timestamp", "number"})
+_READ: Final = frozenset({"boolean", "varchar", "json", "number"})
 
 
 def can_cast(source: Type, target: Type) -> bool:
@@ -76,7 +81,7 @@ def can_cast(source: Type, target: Type) -> bool:
 def is_cast_supported(source: Type, target: Type) -> bool:
     """Return whether this engine has a cast that Trino has.
 
-    It reads no texts in JSON beside decimals.
+    It reads no texts in JSON beside decimals, and no number.
 
     >>> from rowmerge_nb.spi.types import JSON, VARCHAR, decimal_of, row_of
     >>> is_cast_supported(JSON, row_of([("a", VARCHAR)])), is_cast_supported(JSON, row_of([("a", VARCHAR), ("b", decimal_of(5))]))
@@ -84,7 +89,8 @@ def is_cast_supported(source: Type, target: Type) -> bool:
     """
     if source.base != "json" or target.base == "json":
         return True
-    return not {"varchar", "decimal"} <= {part.base for part in leaves(target)}
+    bases = {part.base for part in leaves(target)}
+    return "number" not in bases and not {"varchar", "decimal"} <= bases
 
 
 def leaves(kind: Type) -> list[Type]:

@@ -11,6 +11,7 @@ from rowmerge_nb.spi.types import (
     DATE,
     DOUBLE,
     INTEGER,
+    NUMBER,
     REAL,
     SMALLINT,
     TINYINT,
@@ -56,14 +57,14 @@ ZONED: Final = ("zone",)
 
 
 def is_orderable(kind: Type) -> bool:
-    """Maps, json, and types with them have none.
+    """Maps, json, number here, and types with them have none.
 
     >>> is_orderable(DATE), is_orderable(Type("json"))
     (True, False)
     """
     if kind.base in _NESTED:
         return kind.base != "map" and all(map(is_orderable, kind.parameters))
-    return kind.base not in {"json", "function"}
+    return kind.base not in {"json", "function", "number"}
 
 
 def varchar_of(length: int) -> Type:
@@ -241,6 +242,8 @@ def common_type(left: Type, right: Type) -> Type | None:
         return right
     if is_numeric(left) and is_numeric(right):
         return _common_number(left, right)
+    if NUMBER in {left, right} and (is_exact(left) or is_exact(right)):
+        return NUMBER
     if is_text(left) and is_text(right):
         return _common_text(left, right)
     if left.base in _MOMENTS and right.base in _MOMENTS:
@@ -460,6 +463,7 @@ _SPARK: Final = {
     "varchar": "STRING",
     "char": "STRING",
     "json": "STRING",
+    "number": "STRING",
     "uuid": "STRING",
     "varbinary": "BINARY",
     "date": "DATE",

@@ -73,7 +73,7 @@ def test_spark_text_keeps_the_meaning(value, written):
         ("s + 1", "TYPE_MISMATCH", 10, "Cannot apply operator: varchar + integer"),
         ("s > i", "TYPE_MISMATCH", 10, "Cannot apply operator: varchar < integer"),
         ("frobnicate(i)", "FUNCTION_NOT_FOUND", 8, "Function 'frobnicate' not registered"),
-        ("CAST(i AS number)", "TYPE_MISMATCH", 8, "Unknown type: number"),
+        ("CAST(i AS digits)", "TYPE_MISMATCH", 8, "Unknown type: digits"),
         ("DATE '2024-02-30'", "INVALID_LITERAL", 8, "'2024-02-30' is not a valid DATE literal"),
         (
             "row_number()",

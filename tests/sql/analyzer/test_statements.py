@@ -50,7 +50,7 @@ def test_an_existing_table_is_an_error_unless_said_otherwise():
     ("sql", "code"),
     [
         ("CREATE TABLE x (a INTEGER, A VARCHAR)", "DUPLICATE_COLUMN_NAME"),
-        ("CREATE TABLE x (a NUMBER)", "TYPE_NOT_FOUND"),
+        ("CREATE TABLE x (a DIGITS)", "TYPE_NOT_FOUND"),
         ("CREATE TABLE x AS SELECT 1", "MISSING_COLUMN_NAME"),
         ("CREATE TABLE x AS SELECT NULL AS a", "COLUMN_TYPE_UNKNOWN"),
         ("CREATE TABLE other.default.x (a INTEGER)", "CATALOG_NOT_FOUND"),

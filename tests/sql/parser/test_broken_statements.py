@@ -215,8 +215,7 @@ def test_a_syntax_error_stands_where_trinos_grammar_puts_it(case: dict[str, str 
     assert caught.value.code == "SYNTAX_ERROR"
     place = (caught.value.line, caught.value.column, caught.value.message)
     recorded = (case["line"], case["column"], case.get("message", caught.value.message))
-    # Methods, named arguments, casts by :: and some newer words of Trino 483 are not read.
-    assert (place != recorded) == ("departs" in case)
+    assert place == recorded
 
 
 @pytest.mark.parametrize(

@@ -33,6 +33,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     has_map,
     instant,
     is_orderable,
+    is_text,
     listed_types,
     without_unknown,
 )
@@ -173,6 +174,7 @@ class CallAnalyzer:
 
     def _call(self, node: s.FunctionCall) -> e.Typed:
         if node.qualifier and (node.qualifier != _BUILTIN or node.name in _WITHOUT_SCHEMA):
+            self._refuse_method(node)
             self._arguments(replace(node, qualifier=()))
             self._no_distinct(node)
             self.context.error(
@@ -338,6 +340,22 @@ class CallAnalyzer:
         )
         return e.Apply(resolved.result, "function", arguments, resolved.overload)
 
+    def _refuse_method(self, node: s.FunctionCall) -> None:
+        """Refuse a function as the method of a column of text: ``name.length()``."""
+        match = self.scope.find(node.qualifier) if len(node.qualifier) == 1 else None
+        if (
+            match is not None
+            and match.used == 1
+            and len(match.fields) == 1
+            and is_text(match.fields[0].type)
+            and f.overloads(node.name)
+        ):
+            self.context.refuse(
+                f"Methods such as {node.name} are not supported by this engine",
+                node.error_span,
+                f"Call a function: {node.name}({node.qualifier[0]}).",
+            )
+
     def _refuse_signature(self, resolved: Resolved, node: s.Expression) -> None:
         overload = resolved.overload
         subject = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
@@ -362,6 +380,8 @@ class CallAnalyzer:
         )
 
     def not_found(self, name: str, values: Sequence[e.Typed], node: s.Expression) -> NoReturn:
+        if any("orderable" in overload.constraints for overload in f.overloads(name)):
+            self.context.refuse_number((value.type for value in values), node.error_span)
         expected = f.signatures(name)
         if not expected:
             hint = function_hint(name) or did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))

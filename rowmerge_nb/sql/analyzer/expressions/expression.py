@@ -17,6 +17,7 @@ from rowmerge_nb.spi.types import (
     DATE,
     DOUBLE,
     INTEGER,
+    NUMBER,
     UNKNOWN,
     VARCHAR,
     Type,
@@ -30,13 +31,14 @@ from rowmerge_nb.sql.analyzer.expressions.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.expressions.json_constructors import json_constructor
 from rowmerge_nb.sql.analyzer.expressions.moment_zones import at_time_zone
 from rowmerge_nb.sql.analyzer.expressions.quantified import EXTREMES_OF, quantified
-from rowmerge_nb.sql.analyzer.expressions.subscripts import subscript
+from rowmerge_nb.sql.analyzer.expressions.subscripts import refuse_accessor, subscript
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
     decimal_literal,
     far_moment,
     interval_literal,
     interval_refusal,
     is_long_interval,
+    is_number,
     moment_constant,
     typed_literal,
 )
@@ -272,6 +274,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         self, base: e.Typed, part: Identifier, node: s.Expression, known: str, shown: str
     ) -> e.Typed:
         """Return a field of a row; errors call the row ``known`` and the field ``shown``."""
+        if base.type.base == "json" and isinstance(base, e.Column):
+            refuse_accessor(self, f"{known}.{part.text}", f"{known}, '$.{part.text}'", node)
         if base.type.base != "row":
             self.context.error("TYPE_MISMATCH", f"Expression {known} is not of type ROW", node.span)
         names = [field.lower() if field else None for field in base.type.fields]
@@ -314,8 +318,10 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Constant(Type(node.kind if node.kind != "binary" else "varbinary"), node.value)
 
     def _typed_literal(self, node: s.TypedLiteral) -> e.Typed:
+        if node.type == "number" and is_number(node.value):
+            return e.Apply(NUMBER, "cast", (e.Constant(VARCHAR, node.value),))
         try:
-            literal = typed_literal(node.type, node.value)
+            literal = None if node.type == "number" else typed_literal(node.type, node.value)
         except KeyError:
             if node.type in ABSENT_TYPES:
                 self.refuse(f"The type {node.type} is not supported by this engine", node)
@@ -494,6 +500,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         self, node: s.Binary | s.ChainStep, operator: str, left: e.Typed, right: e.Typed
     ) -> NoReturn:
         hint = None
+        if common_type(left.type, right.type) == NUMBER:
+            self.context.refuse_number((NUMBER,), node.error_span)
         if {is_text(left.type), is_text(right.type)} == {True, False} and (
             is_numeric(left.type) or is_numeric(right.type)
         ):
@@ -583,6 +591,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         value, low, high = (self.analyze(part) for part in (node.value, node.low, node.high))
         common = common_type(value.type, low.type)
         common = common_type(common, high.type) if common else None
+        if common is not None:
+            self.context.refuse_number((common,), node.error_span)
         if common is None or not is_orderable(common):
             self.context.error(
                 "TYPE_MISMATCH",

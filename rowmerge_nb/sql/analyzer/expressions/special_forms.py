@@ -153,6 +153,8 @@ def _extreme(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     common: Type | None = UNKNOWN
     for argument_type in argument_types:
         common = common_type(common, argument_type) if common is not None else None
+    if common is not None:
+        analyzer.context.refuse_number((common,), node.error_span)
     if common is None or not values or not is_orderable(common):
         analyzer.unexpected(node, argument_types, f"{node.name}(E) E:orderable")
     return e.Apply(common, node.name, tuple(analyzer.coerce(value, common) for value in values))

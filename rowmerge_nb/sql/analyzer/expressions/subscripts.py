@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from rowmerge_nb.spi.types import BIGINT, INTEGER, UNKNOWN, map_of
 from rowmerge_nb.sql.tree import syntax as s
@@ -29,8 +29,24 @@ def subscript(analyzer: ExpressionAnalyzer, node: s.Subscript) -> e.Typed:
         if common is not None:
             wider = analyzer.coerce(base, map_of(common, value_type))
             return e.Apply(value_type, "subscript", (wider, analyzer.coerce(index, common)))
+    if base.type.base == "json" and is_integer(index.type):
+        text = analyzer.context.text
+        base_text, index_text = node.base.span.of(text), node.index.span.of(text)
+        path = f"{base_text}, '$[{index_text}]'"
+        refuse_accessor(analyzer, f"{base_text}[{index_text}]", path, node)
     analyzer.context.error(
         "TYPE_MISMATCH", f"Cannot use {index.type} for subscript of {base.type}", node.error_span
+    )
+
+
+def refuse_accessor(
+    analyzer: ExpressionAnalyzer, accessor: str, arguments: str, node: s.Expression
+) -> NoReturn:
+    """Refuse Trino's simplified access to JSON; the arguments are those of json_extract."""
+    analyzer.context.refuse(
+        f"JSON accessors such as {accessor} are not supported by this engine",
+        node.error_span,
+        f"Write json_extract({arguments}).",
     )
 
 

@@ -43,6 +43,9 @@ _FLOAT: Final = re.compile(
     r"[\x00-\x20]*([+-]?(?:NaN|Infinity|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?))[fFdD]?[\x00-\x20]*",
     re.ASCII,
 )
+_NUMBER: Final = re.compile(
+    r"[\x00-\x20]*[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?[\x00-\x20]*"
+)
 _FAR_DATE: Final = re.compile(r"\s*([+-]?\d{1,9})-(\d{1,2})-(\d{1,2})\s*", re.ASCII)
 _YEARS: Final = 400
 """The period of the calendar."""
@@ -80,6 +83,17 @@ def typed_literal(type_name: str, value: str) -> Constant | None:
         return _READERS[type_name](value)
     except (ValueError, OverflowError):
         return None
+
+
+def is_number(text: str) -> bool:
+    """Return whether a text is a number of any length, in digits or by its word.
+
+    >>> is_number("1e400"), is_number("+Infinity"), is_number("0x10")
+    (True, True, False)
+    """
+    return text in {"NaN", "Infinity", "+Infinity", "-Infinity"} or (
+        _NUMBER.fullmatch(text) is not None
+    )
 
 
 def _integer(type_name: str) -> Callable[[str], Constant]:

@@ -384,6 +384,7 @@ class QueryAnalyzer(RelationAnalyzer):
     ) -> e.Sort:
         value = self._order_value(item.value, analyzer, outputs)
         if not is_orderable(value.type):
+            self.context.refuse_number((value.type,), item.value.span)
             key_text = formatted(item.value, self.context.text)
             self.context.error(
                 "TYPE_MISMATCH",

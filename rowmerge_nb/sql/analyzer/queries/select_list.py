@@ -96,6 +96,13 @@ def _expanded(
     parts = tuple(part.value for part in item.target.parts)
     columns = tuple(f for f in fields if f.qualifier[-len(parts) :] == parts and not f.hidden)
     if not columns:
+        json = next((f for f in fields if f.name == parts[0] and f.type.base == "json"), None)
+        if json is not None and len(parts) == 1:
+            context.refuse(
+                f"JSON accessors such as {parts[0]}.* are not supported by this engine",
+                item.span,
+                f"Write json_query({parts[0]}, 'lax $.*' WITH ARRAY WRAPPER).",
+            )
         row = next(
             (f for f in fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None
         )

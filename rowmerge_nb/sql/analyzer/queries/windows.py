@@ -137,6 +137,7 @@ def _analyzed_window(
     keys = [analyzer.sort(item) for item in window.order_by]
     for key, item in zip(keys, window.order_by, strict=True):
         if not is_orderable(key.value.type):
+            analyzer.context.refuse_number((key.value.type,), item.span)
             analyzer.context.error(
                 "TYPE_MISMATCH",
                 f"{key.value.type} is not orderable, and therefore cannot be used in window"

@@ -8,7 +8,7 @@ from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
-from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi.types import NUMBER, Type
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
@@ -218,6 +218,14 @@ def _queried(
     return columns, tree if statement.with_data else q.Ordered(tree, (), 0, 0)
 
 
+_INSTEAD: Final = {
+    INTERVAL_DAY: "Store the seconds of the interval as a bigint.",
+    INTERVAL_YEAR: "Store the months of the interval as an integer.",
+    NUMBER: "Write decimal(38, 10), or another decimal that holds the values.",
+}
+"""Types without columns here, and what to store."""
+
+
 def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -> None:
     fine = too_precise(sql_type)
     if fine is not None:
@@ -227,8 +235,9 @@ def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -
             span,
             f"Write {fine.base} with a precision of 6 at most.",
         )
-    if any(part in (INTERVAL_DAY, INTERVAL_YEAR) for part in parts_of(sql_type)):
-        context.refuse(f"Unsupported column type: {sql_type} of column '{name}'", span)
+    hint = next((_INSTEAD[part] for part in parts_of(sql_type) if part in _INSTEAD), None)
+    if hint is not None:
+        context.refuse(f"Unsupported column type: {sql_type} of column '{name}'", span, hint)
 
 
 def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:

@@ -72,6 +72,10 @@ def _scalar(text: str, source: Type) -> str:
     if is_float(source):
         special = f"isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE)"
         return f"IF({special}, concat('\"', {plain_text}, '\"'), {plain_text})"
+    if source.base == "number":
+        return (
+            f"IF({text} IN ('NaN', '+Infinity', '-Infinity'), concat('\"', {text}, '\"'), {text})"
+        )
     if source.base in {"boolean", "decimal"} or is_integer(source):
         return plain_text
     if source.base == "unknown":

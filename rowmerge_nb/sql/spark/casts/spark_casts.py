@@ -11,6 +11,7 @@ from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.spark.casts import json_casts as casts_json
 from rowmerge_nb.sql.spark.casts import moment_casts as casts_moments
+from rowmerge_nb.sql.spark.casts import number_casts as casts_number
 from rowmerge_nb.sql.spark.casts import text_casts as casts_text
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.expressions import text_literal
@@ -69,6 +70,10 @@ def _writer(source: Type, target: Type) -> Writer:
         return casts_json.to_json
     if source.base == "json":
         return _json_read
+    if target.base == "number":
+        return casts_number.to_number
+    if source.base == "number":
+        return casts_number.from_number
     if is_text(source):
         return casts_text.from_text(target)
     if is_text(target):
