@@ -1,13 +1,12 @@
 """Random statements on Hive tables, compared with the oracle; what they leave is read by the connector, and by ORC's own library.
 
-`ROWMERGE_RANDOM_STATEMENTS=1000` runs more of them, `ROWMERGE_RANDOM_FIRST` others.
+`ROWMERGE_RANDOM_STATEMENTS=1000` runs more of them.
 """
 
 from __future__ import annotations
 
 import datetime as dt
 import itertools
-import os
 import re
 from collections.abc import Iterator
 from dataclasses import replace
@@ -19,16 +18,12 @@ import pyorc
 import pytest
 
 from proof.engines.backends import (
-    EngineUnderTest,
     InexpressibleError,
-    Oracle,
     arrow_table,
-    trino_class,
 )
-from proof.fuzz import fuzz
 from proof.oracle.oracle import Outcome, multiset
-from proof.statements.model import InsertAction, MergeStatement, Scenario
-from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
+from proof.statements.model import Scenario
+from rowmerge_nb import HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
@@ -40,16 +35,19 @@ from rowmerge_nb.spi import (
     SchemaTableName,
 )
 from tests.connectors.hive_acid.kit import Statement
+from tests.connectors.random_tables import (
+    TableUnderTest,
+    agree_with_the_oracle,
+    naming_inserted_columns,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
-STATEMENTS = int(os.environ.get("ROWMERGE_RANDOM_STATEMENTS", "25"))
-FIRST = int(os.environ.get("ROWMERGE_RANDOM_FIRST", "0"))
 NOBODY_CAN = "HIVE_INVALID_PARTITION_VALUE"
 """Hive takes the empty text for NULL in the name of a partition."""
 
 
-class HiveUnderTest(EngineUnderTest):
+class HiveUnderTest(TableUnderTest):
     """The engine with the target in a Hive table, each in a schema of its own."""
 
     name = "rowmerge_nb on Hive tables"
@@ -60,37 +58,19 @@ class HiveUnderTest(EngineUnderTest):
         self._numbers = itertools.count()
 
     def run(self, scenario: Scenario) -> Outcome:
-        target, settings = scenario.target, scenario.settings
-        name = SchemaTableName("default", target.name)
-        self._make(name, scenario)
-        sources = {table.name: arrow_table(table) for table in scenario.tables[1:]}
-        before = self._content(name, target.names)
-        try:
-            sql = self._printer.statement(scenario)
-            result = self._engine.run(
-                sql,
-                namespace=sources,
-                era=settings.era,
-                duplicates=settings.duplicates,
-                trace=settings.trace,
-            )
-        except RowMergeError as error:
-            if self._content(name, target.names) != before:
-                return Outcome(
-                    None, None, frozenset({f"{error.code}, and the table was changed"}), str(error)
-                )
-            if error.code == NOBODY_CAN:
-                raise InexpressibleError(str(error)) from error
-            return Outcome(None, None, frozenset({trino_class(error)}), str(error))
-        return Outcome(self._content(name, target.names), result.count)
+        outcome = super().run(scenario)
+        if NOBODY_CAN in outcome.errors:
+            raise InexpressibleError(outcome.message)
+        return outcome
 
-    def _make(self, name: SchemaTableName, scenario: Scenario) -> None:
+    def make(self, scenario: Scenario) -> None:
         """Make the table and put its rows in, in two statements, so that there are several deltas."""
         store, settings, session = (
             self._store,
             scenario.settings,
             ConnectorSession(f"make{next(self._numbers)}"),
         )
+        name = SchemaTableName("default", scenario.target.name)
         self._drop(name)
         transaction = store.begin_transaction()
         target = scenario.target
@@ -137,14 +117,33 @@ class HiveUnderTest(EngineUnderTest):
             statement.metadata.drop_table(statement.session, statement.handle)
         statement.commit()
 
-    def _content(self, name: SchemaTableName, names: tuple[str, ...]) -> Any:
-        statement = Statement(self._store, name)
+    def content(self, scenario: Scenario) -> Any:
+        names = scenario.target.names
+        statement = Statement(self._store, SchemaTableName("default", scenario.target.name))
         ours = multiset(tuple(row[column] for column in names) for row in statement.rows())
         handle = statement.handle
         statement.commit()
         theirs = multiset(tuple(row[column] for column in names) for row in raw_rows(handle))
         assert ours == theirs, f"the connector reads {ours}, ORC's library {theirs}"
         return ours
+
+    def adapted(self, scenario: Scenario) -> Scenario:
+        """Place the target as Hive can; partition columns move, so the statement names the columns that it inserts."""
+        types = {column.name: column.type for column in scenario.target.columns}
+        partitions, buckets = scenario.settings.partitioned_by, scenario.settings.bucketed_by
+        if len(buckets) == 2:
+            partitions, buckets = buckets[:1], buckets[1:]
+        partitions = tuple(
+            name for name in partitions if fits(check_partition_type, name, types[name])
+        )[: len(types) - 1]
+        buckets = tuple(name for name in buckets if fits(check_bucket_type, name, types[name]))
+        settings = replace(
+            scenario.settings,
+            paradigm=self.paradigm,
+            partitioned_by=partitions,
+            bucketed_by=buckets,
+        )
+        return naming_inserted_columns(replace(scenario, settings=settings))
 
 
 def raw_rows(handle: HiveTableHandle) -> Iterator[dict[str, Any]]:
@@ -172,36 +171,6 @@ def raw_rows(handle: HiveTableHandle) -> Iterator[dict[str, Any]]:
             yield dict(zip((column.name for column in table.columns), plain, strict=True))
 
 
-def adapted(scenario: Scenario) -> Scenario:
-    """Place the target as Hive can, and have the statement name the columns that it inserts, since partition columns move."""
-    target, settings, statement = scenario.target, scenario.settings, scenario.statement
-    types = {column.name: column.type for column in target.columns}
-    partitions, buckets = settings.partitioned_by, settings.bucketed_by
-    if len(buckets) == 2:
-        partitions, buckets = buckets[:1], buckets[1:]
-    partitions = tuple(
-        name for name in partitions if fits(check_partition_type, name, types[name])
-    )[: len(types) - 1]
-    buckets = tuple(name for name in buckets if fits(check_bucket_type, name, types[name]))
-    settings = replace(
-        settings,
-        paradigm="DELETE_ROW_AND_INSERT_ROW",
-        partitioned_by=partitions,
-        bucketed_by=buckets,
-    )
-    if isinstance(statement, MergeStatement):
-        clauses = tuple(
-            replace(
-                clause, action=replace(clause.action, columns=clause.action.columns or target.names)
-            )
-            if isinstance(clause.action, InsertAction)
-            else clause
-            for clause in statement.clauses
-        )
-        statement = replace(statement, clauses=clauses)
-    return replace(scenario, settings=settings, statement=statement)
-
-
 def fits(check: Any, name: str, kind: Any) -> bool:
     try:
         check(name, kind)
@@ -210,29 +179,10 @@ def fits(check: Any, name: str, kind: Any) -> bool:
     return True
 
 
-class Adapted:
-    """A backend that gets statements as `adapted` makes them."""
-
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-        self.name, self.rule, self.eager = backend.name, backend.rule, backend.eager
-
-    def run(self, scenario: Scenario) -> Outcome:
-        outcome: Outcome = self._backend.run(adapted(scenario))
-        return outcome
-
-    def close(self) -> None:
-        self._backend.close()
-
-
 def test_random_statements_on_hive_tables_end_as_the_oracle_says(
     spark: Any, tmp_path: Path
 ) -> None:
-    def make() -> Any:
-        engine, store = Engine(spark=spark, catalog="lake"), HiveAcidConnector(tmp_path)
-        engine.add_catalog("lake", store)
-        return Adapted(HiveUnderTest(engine, store)), [Adapted(Oracle())]
-
-    summary = fuzz(make, range(FIRST, FIRST + STATEMENTS), 1848, at_once=1)
-    assert summary.failures == [], summary.failures[0].text(1848)
-    assert summary.agreed["oracle"] > 0.8 * STATEMENTS, summary.line()
+    store = HiveAcidConnector(tmp_path)
+    agree_with_the_oracle(
+        spark, store, lambda engine: HiveUnderTest(engine, store), range(25), 1848
+    )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +21,6 @@ from tests.connectors.iceberg.kit import (
     rows,
     table,
 )
-from tests.connectors.iceberg.test_engine import IcebergServer
-from tests.goldens_on_spark.departures import DEPARTURES
-from tests.goldens_on_spark.support import cases_on, expected_answer
-from tests.goldens_on_spark.test_goldens_on_spark import placed_like
 
 COPY = {"write.merge.mode": "copy-on-write"}
 INSERT, DELETE = 1, 2
@@ -311,25 +306,3 @@ def test_properties_are_altered_and_changes_taken_back(
     engine.undo()
     assert by_pyiceberg(store) == [(1,), (2,), (3,)]
     assert Statement(store).splits(Constraint())
-
-
-class CopyOnWriteServer(IcebergServer):
-    """Recorded cases on tables whose files are rewritten."""
-
-    extra = {f"write.{word}.mode": "copy-on-write" for word in ("merge", "update", "delete")}
-
-
-@pytest.fixture(scope="module")
-def server(spark: Any, tmp_path_factory: Any) -> Any:
-    with CopyOnWriteServer(spark, tmp_path_factory.mktemp("iceberg")) as server:
-        yield server
-
-
-@pytest.mark.spark
-@pytest.mark.parametrize("case", cases_on("iceberg"))
-def test_recorded_cases_have_their_answers_by_copy_on_write(
-    server: IcebergServer, case: Mapping[str, Any]
-) -> None:
-    departure = DEPARTURES.get(case["id"])
-    expected = expected_answer(case, departure["expect"] if departure else None)
-    assert placed_like(server.answer(case), expected) == expected

@@ -3,20 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
 from rowmerge_nb.demo import SETUP, STATEMENT
-from tests.goldens_on_spark.departures import DEPARTURES
-from tests.goldens_on_spark.support import SCHEMA, Server, cases_on, columns_of, expected_answer
-from tests.goldens_on_spark.test_goldens_on_spark import placed_like
-from tests.goldens_on_spark.values import row_texts
 
 pytestmark = pytest.mark.spark
 
@@ -230,67 +225,3 @@ def test_a_table_that_cannot_be_shown_does_not_hide_the_others(lake: Engine) -> 
         RowMergeError, match=r"Column 'id' of Iceberg table 'default.bad' is of type timestamp_ns"
     ):
         lake.run("SELECT * FROM bad")
-
-
-class IcebergServer(Server):
-    """Recorded cases on Iceberg tables, as they were recorded."""
-
-    extra: Mapping[str, str] = {}
-
-    def __init__(self, spark: Any, directory: Path) -> None:
-        super().__init__(spark)
-        self.engine.close()
-        self.connector: Any = IcebergConnector(directory)
-        self.engine = Engine(
-            spark=spark,
-            catalog="iceberg",
-            schema=SCHEMA,
-            era="current",
-            duplicates="trino",
-            trace="off",
-        )
-        self.engine.add_catalog("iceberg", self.connector)
-        self.engine.run(f"CREATE SCHEMA {SCHEMA}")
-
-    def _create(self, name: str, table: Mapping[str, Any]) -> None:
-        columns = ", ".join(f'"{column[0]}" {" ".join(column[1:])}' for column in table["columns"])
-        transforms = ", ".join(f"'{transform}'" for transform in table.get("partitioned_by", ()))
-        parts = [f"partitioning = ARRAY[{transforms}]"] if transforms else []
-        if self.extra:
-            keys, values = (
-                ", ".join(f"'{text}'" for text in texts)
-                for texts in (self.extra, self.extra.values())
-            )
-            parts.append(f"extra_properties = MAP(ARRAY[{keys}], ARRAY[{values}])")
-        properties = f" WITH ({', '.join(parts)})" if parts else ""
-        self.engine.run(f"CREATE TABLE {SCHEMA}.{name} ({columns}){properties}")
-        if table["rows"]:
-            self._fill(name, table)
-
-    def _content(self, case: Mapping[str, Any]) -> list[str]:
-        """Read the target with pyiceberg's own reader."""
-        columns = columns_of(case["tables"][case["target"]])
-        read = self.connector.catalog.load_table((SCHEMA, case["target"])).scan().to_arrow()
-        arrays = [
-            read.column(place).combine_chunks().cast(kind.arrow)
-            for place, (_, kind) in enumerate(columns)
-        ]
-        return row_texts(
-            [kind for _, kind in columns],
-            pa.Table.from_arrays(arrays, names=[name for name, _ in columns]),
-        )
-
-
-@pytest.fixture(scope="module")
-def server(spark: Any, tmp_path_factory: Any) -> Any:
-    with IcebergServer(spark, tmp_path_factory.mktemp("iceberg")) as server:
-        yield server
-
-
-@pytest.mark.parametrize("case", cases_on("iceberg"))
-def test_recorded_cases_have_their_answers_on_iceberg_tables(
-    server: IcebergServer, case: Mapping[str, Any]
-) -> None:
-    departure = DEPARTURES.get(case["id"])
-    expected = expected_answer(case, departure["expect"] if departure else None)
-    assert placed_like(server.answer(case), expected) == expected

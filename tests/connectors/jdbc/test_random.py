@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from dataclasses import replace
 from typing import Any
@@ -13,16 +12,19 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from proof.engines.backends import EngineUnderTest, Oracle, arrow_table, trino_class
-from proof.fuzz import fuzz
+from proof.engines.backends import arrow_table
 from proof.oracle.oracle import Outcome, multiset
-from proof.statements.model import InsertAction, MergeStatement, Scenario
-from rowmerge_nb import Engine, RowMergeError
+from proof.statements.model import Scenario
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as postgresql_types
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types
 from tests.connectors.foreign_readers import rows_of_others
 from tests.connectors.jdbc.support import Database, Statement
 from tests.connectors.jdbc.test_calls import insert
+from tests.connectors.random_tables import (
+    TableUnderTest,
+    agree_with_the_oracle,
+    naming_inserted_columns,
+)
 
 pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
@@ -34,7 +36,7 @@ TYPES = {"sqlite": sqlite_types.declared_type, "postgresql": postgresql_types.de
 USUAL = {"sqlite": range(15), "postgresql": range(15, 30)}
 
 
-class StoreUnderTest(EngineUnderTest):
+class StoreUnderTest(TableUnderTest):
     """The engine with the target in a database: random tables have no key, so that one is added, and left out of what is compared."""
 
     name = "rowmerge_nb on a database"
@@ -43,7 +45,9 @@ class StoreUnderTest(EngineUnderTest):
         super().__init__(engine)
         self._database = database
 
-    def run(self, scenario: Scenario) -> Outcome:
+    paradigm = "CHANGE_ONLY_UPDATED_COLUMNS"
+
+    def make(self, scenario: Scenario) -> None:
         target, database = scenario.target, self._database
         parts = [
             f"{c.name} {TYPES[database.kind](c.type)}{'' if c.nullable else ' NOT NULL'}"
@@ -60,97 +64,38 @@ class StoreUnderTest(EngineUnderTest):
                 target.name,
                 rows.append_column("row_key", pa.nulls(rows.num_rows, pa.int64())),
             )
-        before = self._content(scenario)
-        sources = {table.name: arrow_table(table) for table in scenario.tables[1:]}
-        settings = scenario.settings
-        try:
-            sql = self._printer.statement(scenario)
-            result = self._engine.run(
-                sql,
-                namespace=sources,
-                era=settings.era,
-                duplicates=settings.duplicates,
-                trace=settings.trace,
-            )
-        except RowMergeError as error:
-            kind = (
-                trino_class(error)
-                if self._content(scenario) == before
-                else f"{error.code}, and the table was changed"
-            )
-            return Outcome(None, None, frozenset({kind}), str(error))
-        after = self._content(scenario)
-        columns = [(column.name, column.type) for column in target.columns]
-        others = multiset(rows_of_others(database, target.name, columns))
-        if others != after:
-            return Outcome(
-                None,
-                None,
-                frozenset({f"another program reads {others}, and the connector {after}"}),
-            )
-        if left := database.leftovers():
-            return Outcome(None, None, frozenset({f"it left {left} behind"}))
-        return Outcome(after, result.count)
-
-    def _content(self, scenario: Scenario) -> Any:
-        statement = Statement(self._database, scenario.target.name)
-        read = statement.read(*scenario.target.names)
-        statement.commit()
-        return multiset(zip(*(column.to_pylist() for column in read.columns), strict=True))
-
-
-def adapted(scenario: Scenario) -> Scenario:
-    """Have the statement name the columns that it inserts, and the oracle know the paradigm."""
-    settings = replace(
-        scenario.settings, paradigm="CHANGE_ONLY_UPDATED_COLUMNS", partitioned_by=(), bucketed_by=()
-    )
-    statement = scenario.statement
-    if isinstance(statement, MergeStatement):
-        clauses = tuple(
-            replace(
-                clause,
-                action=replace(
-                    clause.action, columns=clause.action.columns or scenario.target.names
-                ),
-            )
-            if isinstance(clause.action, InsertAction)
-            else clause
-            for clause in statement.clauses
-        )
-        statement = replace(statement, clauses=clauses)
-    return replace(scenario, settings=settings, statement=statement)
-
-
-class Adapted:
-    """A backend that gets statements as `adapted` makes them."""
-
-    def __init__(self, backend: Any) -> None:
-        self._backend = backend
-        self.name, self.rule, self.eager = backend.name, backend.rule, backend.eager
 
     def run(self, scenario: Scenario) -> Outcome:
-        outcome: Outcome = self._backend.run(adapted(scenario))
-        return outcome
+        outcome = super().run(scenario)
+        left = self._database.leftovers()
+        return Outcome(None, None, frozenset({f"it left {left} behind"})) if left else outcome
 
-    def close(self) -> None:
-        self._backend.close()
+    def content(self, scenario: Scenario) -> Any:
+        target = scenario.target
+        statement = Statement(self._database, target.name)
+        read = statement.read(*target.names)
+        statement.commit()
+        own = multiset(zip(*(column.to_pylist() for column in read.columns), strict=True))
+        columns = [(column.name, column.type) for column in target.columns]
+        others = multiset(rows_of_others(self._database, target.name, columns))
+        assert own == others, "another program reads the table otherwise"
+        return own
+
+    def adapted(self, scenario: Scenario) -> Scenario:
+        """Have the statement name the columns that it inserts, and the oracle know the paradigm."""
+        scenario = super().adapted(scenario)
+        settings = replace(scenario.settings, partitioned_by=())
+        return naming_inserted_columns(replace(scenario, settings=settings))
 
 
 def test_random_statements_on_a_database_end_as_the_oracle_says(
     spark: Any, database: Database
 ) -> None:
-    def make() -> Any:
-        engine = Engine(spark=spark, catalog="db", schema=database.schema)
-        engine.add_catalog("db", database.connector)
-        return Adapted(StoreUnderTest(engine, database)), [Adapted(Oracle())]
-
-    asked, seed = (
-        os.environ.get("ROWMERGE_RANDOM_STATEMENTS"),
+    agree_with_the_oracle(
+        spark,
+        database.connector,
+        lambda engine: StoreUnderTest(engine, database),
+        USUAL[database.kind],
         int(os.environ.get("ROWMERGE_RANDOM_SEED", "1492")),
+        schema=database.schema,
     )
-    # Statements of its own for each database, unless a number is asked for.
-    numbers = range(int(asked)) if asked else USUAL[database.kind]
-    summary = fuzz(make, numbers, seed, at_once=1)
-    logging.getLogger(__name__).info(summary.line())
-    assert summary.failures == [], summary.failures[0].text(seed)
-    assert summary.agreed["oracle"] > 0.8 * len(numbers)

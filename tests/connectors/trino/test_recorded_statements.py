@@ -36,30 +36,12 @@ THEMES = (
 class PluginServer(Server):
     """Recorded cases on tables of a plugin."""
 
-    def __init__(self, spark: Any, connector: rm.TrinoConnector) -> None:
-        self.connector: Any = connector
-        self.engine = rm.Engine(
-            spark=spark,
-            catalog="iceberg",
-            schema=SCHEMA,
-            era="current",
-            duplicates="trino",
-            trace="off",
-        )
-        self.engine.add_catalog("iceberg", connector)
-        self.engine.run(f"CREATE SCHEMA {SCHEMA}")
-
     def __exit__(self, *_: object) -> None:
         # The plugin serves other tests too.
         self.engine.run(f"DROP SCHEMA {SCHEMA}")
 
-    def _create(self, name: str, table: Mapping[str, Any]) -> None:
-        columns = ", ".join(f'"{column[0]}" {" ".join(column[1:])}' for column in table["columns"])
-        transforms = ", ".join(f"'{transform}'" for transform in table.get("partitioned_by", ()))
-        properties = f" WITH (partitioning = ARRAY[{transforms}])" if transforms else ""
-        self.engine.run(f"CREATE TABLE {SCHEMA}.{name} ({columns}){properties}")
-        if table["rows"]:
-            self._fill(name, table)
+    def _properties(self, transforms: tuple[str, ...]) -> list[str]:
+        return [f"partitioning = ARRAY{list(transforms)}"] if transforms else []
 
     def _content(self, case: Mapping[str, Any]) -> list[str]:
         content = self.engine.run(f"SELECT * FROM {SCHEMA}.{case['target']}").table
@@ -82,7 +64,7 @@ def cases() -> list[Any]:
 
 @pytest.fixture(scope="module")
 def server(spark: Any, iceberg_plugin: rm.TrinoConnector) -> Iterator[PluginServer]:
-    server = PluginServer(spark, iceberg_plugin)
+    server = PluginServer(spark, connector=iceberg_plugin)
     with server:
         yield server
 
