@@ -238,7 +238,11 @@ class Watch:
                     self._strike(fault, operation)
             raise
         if fault.number == number and fault.after:
-            if fault.kind not in BESIDE and all(result is not argument for argument in arguments):
+            goes_on = fault.kind in BESIDE or (
+                fault.kind == "interrupt"
+                and threading.current_thread() is not threading.main_thread()
+            )
+            if not goes_on and all(result is not argument for argument in arguments):
                 _lost(result)
             self._strike(fault, operation)
         return result

@@ -21,6 +21,7 @@ from rowmerge_nb.connectors.delta.delta_reader import DeltaPageSourceProvider
 from rowmerge_nb.connectors.delta.delta_writer import DeltaPageSinkProvider
 from rowmerge_nb.connectors.delta.folders import Folders
 from rowmerge_nb.connectors.delta.partitions import DeltaPartitioningProvider
+from rowmerge_nb.connectors.shared.orphans import orphaned_path
 from rowmerge_nb.connectors.shared.retention import Retention
 from rowmerge_nb.spi import (
     Connector,
@@ -121,15 +122,20 @@ class DeltaConnector(Connector):
         return DeltaSplitManager(self._transactions)
 
     def orphans(self) -> list[Orphan]:
-        """List the files that statements of dead processes of this machine have left."""
+        """List what statements of dead processes of this machine have left, folders without files,
+        and the folders of dropped tables that could not be removed.
+        """
         return [
-            orphan for folder in self._folders.all_folders() for orphan in notes.orphans(folder)
+            *(orphan for folder in self._folders.all_folders() for orphan in notes.orphans(folder)),
+            *map(orphaned_path, self._folders.dropped()),
         ]
 
     def remove_orphans(self) -> list[Orphan]:
         leftovers = self.orphans()
         for orphan in leftovers:
             notes.remove_leftover(Path(orphan.name))
+        for folder in self._folders.all_folders():
+            notes.remove_empty(folder)
         return [orphan for orphan in leftovers if not Path(orphan.name).exists()]
 
 

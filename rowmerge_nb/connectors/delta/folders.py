@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import uuid
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.delta.notes import LOG
-from rowmerge_nb.connectors.shared.disk import writing
+from rowmerge_nb.connectors.shared.disk import reading, writing
 from rowmerge_nb.connectors.shared.folders import folder_name
 from rowmerge_nb.spi import SchemaTableName
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+_DROPPED: Final = re.compile(r"\.dropped-[0-9a-f]{32}")
 
 
 class Folders:
@@ -85,6 +88,17 @@ class Folders:
             table.rename(trash)
         shutil.rmtree(trash, ignore_errors=True)
 
+    def dropped(self) -> list[Path]:
+        """Return the folders of dropped tables that could not be removed, or not yet.
+
+        Two processes may remove the same one: none of them comes back.
+        """
+        return [
+            path
+            for path in _folders(self._directory)
+            if _DROPPED.fullmatch(path.name) and not path.is_symlink()
+        ]
+
     def create_schema(self, schema: str) -> None:
         with writing(f"Directory '{self._directory}'", "DELTA_LAKE_FILESYSTEM_ERROR"):
             (self._directory / folder_name(schema)).mkdir(parents=True, exist_ok=True)
@@ -107,7 +121,15 @@ def _is_table(folder: Path) -> bool:
 
 
 def _named_folders(folder: Path) -> Iterator[tuple[str, Path]]:
-    with suppress(OSError):
-        for path in sorted(folder.iterdir()):
-            if path.is_dir() and not path.name.startswith((".", "_")):
-                yield unquote(path.name).lower(), path
+    for path in _folders(folder):
+        if not path.name.startswith((".", "_")):
+            yield unquote(path.name).lower(), path
+
+
+def _folders(folder: Path) -> list[Path]:
+    with (
+        reading(f"Directory '{folder}'", "DELTA_LAKE_FILESYSTEM_ERROR"),
+        suppress(FileNotFoundError, NotADirectoryError),
+    ):
+        return sorted(path for path in folder.iterdir() if path.is_dir())
+    return []

@@ -34,6 +34,28 @@ def writing(what: str, code: str) -> Iterator[None]:
         raise refused(error, what, code) from error
 
 
+@contextmanager
+def reading(what: str, code: str) -> Iterator[None]:
+    """Convert errors of reading a file or directory that exists.
+
+    Raises:
+        ConnectorError: that code.
+
+    >>> with reading("Directory '/w'", "HIVE_FILESYSTEM_ERROR"):
+    ...     raise OSError(24, "Too many open files")
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.ConnectorError: HIVE_FILESYSTEM_ERROR: Directory '/w' cannot be read: Too many open files. ...
+    """
+    try:
+        yield
+    except OSError as error:
+        raise ConnectorError(
+            f"{what} cannot be read: {error.strerror or error}",
+            code=code,
+            hint="Check that this process can reach it and read it.",
+        ) from error
+
+
 def refused(error: OSError, what: str, code: str) -> ConnectorError:
     """Return the error of a failed write; see `writing`."""
     error = _numbered(error)
