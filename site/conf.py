@@ -20,6 +20,7 @@ NAVIGATION = {
     "Learn MERGE": [
         "docs/README",
         *[f"notebooks/{path.stem}" for path in sorted(ROOT.glob("notebooks/*.ipynb"))],
+        "docs/words",
         "docs/gallery",
         "docs/explorer",
         "docs/what-if",
@@ -60,6 +61,18 @@ NAVIGATION = {
     ],
     "Stores": [
         "docs/stores",
+        "docs/stores-memory",
+        "docs/stores-hive",
+        "docs/stores-hive-files",
+        "docs/stores-iceberg",
+        "docs/stores-iceberg-upkeep",
+        "docs/stores-iceberg-guarantees",
+        "docs/stores-delta",
+        "docs/stores-databases",
+        "docs/stores-databases-reference",
+        "docs/stores-statements",
+        "docs/stores-columns",
+        "docs/stores-leftovers",
     ],
     "Clusters": [
         "docs/clusters",

@@ -1,5 +1,5 @@
 // The order of search results: guides before reference pages, which contain nearly every word.
-var REFERENCE = /^(docs\/(functions|options|types|errors|stores|trino-differences|connector-reference|gaps|speed|decisions\/.*)|site\/.*|CONTRIBUTING|CHANGELOG)$/;
+var REFERENCE = /^(docs\/(functions|options|types|errors|stores-.*|trino-differences|connector-reference|gaps|speed|decisions\/.*)|site\/.*|CONTRIBUTING|CHANGELOG)$/;
 var Scorer = {
   // A result is [page, title, anchor, description, score, file, kind].
   score: (result) => (REFERENCE.test(result[0]) && result[6] !== "object" ? result[4] / 4 : result[4]),

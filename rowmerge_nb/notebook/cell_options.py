@@ -121,7 +121,7 @@ _OF_CELLS: Final = (
         "With the command doctor: list what dead processes have left behind in the stores of all"
         " catalogs.",
         "orphans",
-        page="stores.md#leftovers",
+        page="stores-leftovers.md#leftovers",
     ),
     Option(
         "With the command doctor and --orphans: remove it; what belongs to living statements"

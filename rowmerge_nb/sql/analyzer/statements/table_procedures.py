@@ -41,7 +41,7 @@ def table_execute(
         hint = (
             target.remedy
             if shadowed
-            else "Tables of stores that say so have procedures: docs/stores.md names them."
+            else "Tables of Iceberg and Delta Lake have procedures: docs/stores-iceberg-upkeep.md, docs/stores-delta.md."
         )
         context.refuse("This connector does not support table procedures", None, hint)
     procedure = _procedure(context, target.catalog, action.procedure)
