@@ -36,6 +36,19 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 _NOTHING_WRITTEN: Final = "INSERT, UPDATE, DELETE and MERGE write, and CREATE TABLE AS does."
+_FRAME_NAMES: Final = {
+    "df": "to_pandas()",
+    "DataFrame": "to_pandas()",
+    "PolarsDataFrame": "to_polars()",
+    "arrow": "table",
+    "collect": "to_pandas()",
+    "fetchall": "to_pandas()",
+    "fetchdf": "to_pandas()",
+    "pl": "to_polars()",
+    "show": "to_pandas()",
+    "toPandas": "to_pandas()",
+}
+"""Names that results have in other packages."""
 MOST_ROWS: Final = 60
 """The number of rows of a query or of RETURNING in a report at most."""
 
@@ -82,6 +95,22 @@ class Result:
         self.rehearsed = rehearsed
         self.recording = recording
         self.again: Rerun[Result] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        """Raise the error of a missing name; it has the name of the frame that would do."""
+        frame = _FRAME_NAMES.get(name)
+        if frame is None and not name.startswith("_"):
+            import pandas as pd
+
+            frame = f"to_pandas().{name}" if hasattr(pd.DataFrame, name) else None
+        hint = f". Write result.{frame}" if frame else ""
+        raise AttributeError(
+            f"'Result' object has no attribute '{name}'{hint}", name=name, obj=self
+        )
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """The rows as an Arrow stream, for Arrow, Polars and DuckDB."""
+        return self._arrow().__arrow_c_stream__(requested_schema)
 
     @property
     def count(self) -> int | None:

@@ -74,7 +74,10 @@ def parse_connect(text: str) -> ConnectLine:
         elif line.location is None:
             line = replace(line, location=word)
         else:
-            _refuse(f"'{masked(word)}' is a second location", _form_hint())
+            _refuse(
+                f"'{masked(word)}' is a second location",
+                f'Put a location with blanks in quotes: "{masked(line.location)} {masked(word)}".',
+            )
     if not line.store and line.location is None and (words or name):
         _refuse("The store is missing", _form_hint())
     return line
@@ -138,7 +141,8 @@ def connected_bundle(connection: Connection) -> Bundle:
     location = f" {connection.location}" if connection.location else ""
     return text_bundle(
         f"Catalog {connection.name} is connected: {connection.store}{location}."
-        f" SHOW SCHEMAS FROM {connection.name} lists its schemas."
+        f" Its tables are {connection.name}.SCHEMA.TABLE; SHOW SCHEMAS FROM {connection.name}"
+        " lists the schemas."
     )
 
 

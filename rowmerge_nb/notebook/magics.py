@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
-from traitlets import Bool, Enum, HasTraits, Int, TraitType, Unicode
+from traitlets import Bool, Enum, HasTraits, Int, TraitError, TraitType, Unicode, validate
 
 from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.base.names import nearest
@@ -124,6 +124,14 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         self.spark_start = Prestart(shell, lambda: bool(self.prestart and not self.engine))
         self.observe(self._prestart_changed, "prestart")
 
+    @validate("show")
+    def _known_parts(self, proposal: Mapping[str, Any]) -> str:
+        try:
+            _check_parts(proposal["value"] or None)
+        except RowMergeError as error:
+            raise TraitError(f"{error.message}. {error.hint}") from None
+        return str(proposal["value"])
+
     def _prestart_changed(self, change: Mapping[str, Any]) -> None:
         if not change["new"]:
             self.spark_start.end()
@@ -216,6 +224,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             error.statement = error.statement or text
             _note_line(error, rendered, offset, len(text), first_line)
             error.__dict__["cell_parts"] = parts
+            error.hint = self._engine_hint(error, engine) or error.hint
             planned = use.has("explain") or use.has("dry-run")
             report = "" if planned else _what_ran(number, len(statements), error.changed)
             error.hint = " ".join(filter(None, [_ended(error.hint, report), report])) or None
@@ -233,6 +242,24 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
         guard.part(run_all, complete)
         return self.shell.user_ns["_merge"]
+
+    def _engine_hint(self, error: RowMergeError, engine: Engine) -> str | None:
+        """Name the variable whose engine has the catalog that the cell's engine lacks."""
+        if "CATALOG_NOT_FOUND" not in error.code and "Catalog '" not in (error.hint or ""):
+            return None
+        from rowmerge_nb.engine.engine import Engine
+
+        text = f"{error.message} {error.hint or ''}"
+        return next(
+            (
+                f"The engine in the variable {key} has it: write %%merge --engine {key}."
+                for key, value in self.shell.user_ns.items()
+                if isinstance(value, Engine) and value is not engine and not key.startswith("_")
+                for connection in value.catalogs()
+                if f"Catalog '{connection.name}' not found" in text
+            ),
+            None,
+        )
 
     def _run_one(
         self,

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.spark.frames import is_frame
 from rowmerge_nb.sql.constants import constant_of
 
@@ -154,6 +155,7 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
                 start,
                 end + 2 - start,
                 f"The expression {{{{ {text} }}}} failed: {error_text(failure)}",
+                _hint(failure, namespace),
             ) from failure
     text = source[start + 2 : first].strip()
     raise _error(
@@ -168,11 +170,26 @@ def _evaluate(source: str, start: int, namespace: Mapping[str, Any]) -> tuple[in
     )
 
 
-def _error(source: str, start: int, length: int, message: str) -> RowMergeError:
+def _hint(failure: Exception, namespace: Mapping[str, Any]) -> str | None:
+    name = failure.name if isinstance(failure, NameError) else None
+    if not name:
+        return None
+    if name in {"ref", "source"}:
+        return "Write the table's name; the functions of dbt do not exist in a cell."
+    return (
+        did_you_mean(name, [key for key in namespace if not key.startswith("_")])
+        or f"Set {name} in a cell above."
+    )
+
+
+def _error(
+    source: str, start: int, length: int, message: str, hint: str | None = None
+) -> RowMergeError:
     line_start = source.rfind("\n", 0, start) + 1
     error = RowMergeError(
         message,
         code="INVALID_ARGUMENTS",
+        hint=hint,
         line=source.count("\n", 0, start) + 1,
         column=start - line_start + 1,
         length=length,

@@ -31,7 +31,10 @@ def unknown_catalog(
         )
     if failures and catalog in failures:
         return unconnected_catalog(catalog, failures[catalog])
-    hint = did_you_mean(catalog, catalogs) or f"There are: {', '.join(sorted(catalogs))}."
+    hint = did_you_mean(catalog, catalogs) or (
+        f"There are: {', '.join(sorted(catalogs))}. Connect another store: %merge connect STORE"
+        f" LOCATION AS {catalog}, or in a program engine.connect."
+    )
     return AnalysisError(f"Catalog '{catalog}' not found", code="CATALOG_NOT_FOUND", hint=hint)
 
 

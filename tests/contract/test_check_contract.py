@@ -7,6 +7,11 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from rowmerge_nb import MemoryConnector, RowMergeError
+from rowmerge_nb.testing.contract import check_contract
+
 ROOT = Path(__file__).parents[2]
 
 CELLS = """
@@ -69,3 +74,9 @@ def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_a
     )
     assert run.returncode == 0, run.stderr
     assert re.match(r"Shop: \d\d+ checks passed, 0 failed, ", run.stdout), run.stdout
+
+
+def test_another_class_is_refused_before_pytest_looks_for_it() -> None:
+    for value in (MemoryConnector, MemoryConnector(), 5):
+        with pytest.raises(RowMergeError, match="Give a subclass of ConnectorContract"):
+            check_contract(value)

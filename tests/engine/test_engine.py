@@ -177,7 +177,7 @@ def test_a_dataframe_can_be_a_source_but_not_a_target(engine: Engine) -> None:
         3: 30,
         7: None,
     }
-    with pytest.raises(RowMergeError, match="Register it as a table first"):
+    with pytest.raises(RowMergeError, match="CREATE TABLE frame AS SELECT"):
         engine.run(
             "MERGE INTO frame USING s ON frame.id = s.id WHEN MATCHED THEN DELETE",
             namespace={"frame": frame},

@@ -32,7 +32,7 @@ def test_a_store_is_connected_and_listed(cells, tmp_path):
     assert cell.error is None
     assert cell.text == (
         f"Catalog ice is connected: iceberg {tmp_path / 'warehouse'}."
-        " SHOW SCHEMAS FROM ice lists its schemas."
+        " Its tables are ice.SCHEMA.TABLE; SHOW SCHEMAS FROM ice lists the schemas."
     )
     assert cells.run("%merge connect iceberg warehouse/ AS ice").error is None
     cells.run("%merge connect sqlite 'my shop.db' create=true as s")
@@ -59,7 +59,7 @@ def test_a_store_is_connected_and_listed(cells, tmp_path):
         ("iceberg w AS a b", "AS is followed by one name", "[AS NAME]"),
         ("AS ice", "The store is missing", "%merge connect STORE LOCATION"),
         ("warehouse=w", "The store is missing", "%merge connect STORE LOCATION"),
-        ("iceberg a b", "'b' is a second location", "[AS NAME]"),
+        ("iceberg a b", "'b' is a second location", 'quotes: "a b"'),
         ("iceberg 'a", "cannot be read: No closing quotation", "%merge connect STORE"),
         ("sqlite x.db create=maybe", "create = 'maybe' is of type str", "true or false"),
         ("sqlite x.db create=true create=true", "'create' is there twice", "Leave one"),
@@ -200,3 +200,15 @@ def test_a_front_end_that_replaces_cells_gets_the_cell_without_the_password(
     monkeypatch.setattr(remembering, "set_next_input", lambda *_, **__: cells.append(()))
     remembering.run_cell(f"%merge connect {ADDRESS} AS pg", store_history=True)
     assert len(cells) == 1
+
+
+def test_the_variable_whose_engine_has_the_catalog_is_named(cells):
+    other = Engine()
+    other.connect("memory", name="mine")
+    cells.shell.user_ns["other"] = other
+    for sql in ("SELECT * FROM mine.default.t", "DELETE FROM mine.default.t"):
+        failure = cells.run(f"%merge {sql}").failure
+        assert failure.hint == (
+            "The engine in the variable other has it: write %%merge --engine other."
+        )
+    assert "There are: memory" in cells.run("%merge SELECT * FROM your.default.t").failure.hint

@@ -879,3 +879,12 @@ def test_a_translation_is_kept_in_a_variable(notebook):
 )
 def test_a_translation_needs_a_known_dialect_and_a_statement_alone(notebook, line, message):
     assert message in notebook.run(line).text
+
+
+def test_an_unknown_part_is_refused_when_it_is_set(notebook, caplog):
+    notebook.run('%config MergeMagic.show = "short, plan"')
+    assert not caplog.records
+    notebook.run('%config MergeMagic.show = "tiny"')
+    assert "has no part 'tiny'" in caplog.text  # IPython writes errors of %config to its log
+    notebook.run("shown = get_ipython().run_line_magic('config', 'MergeMagic.show')")
+    assert notebook.shell.user_ns["shown"] == "short, plan"

@@ -137,3 +137,19 @@ def test_an_expression_that_never_ends_is_not_compiled_for_every_brace_that_foll
     with pytest.raises(RowMergeError, match="is not a Python expression"):
         render("{{ ( }} " + "SELECT {{ 1 }};\n" * 5000, {})
     assert len(compiled) == 100
+
+
+@pytest.mark.parametrize(
+    ("source", "hint"),
+    [
+        ("{{ limt }}", "Did you mean 'limit'?"),
+        ("{{ day }}", "Set day in a cell above."),
+        ("{{ ref('accounts') }}", "Write the table's name"),
+        ("{{ 1 / 0 }}", ""),
+    ],
+)
+def test_a_missing_value_is_answered_with_the_next_step(source, hint):
+    with pytest.raises(RowMergeError) as caught:
+        render(source, {"limit": 1})
+    assert (caught.value.hint or "").startswith(hint)
+    assert bool(caught.value.hint) == bool(hint)

@@ -225,10 +225,22 @@ class StatementTables:
             raise AnalysisError(
                 f"Schema '{schema}' does not exist",
                 code="SCHEMA_NOT_FOUND",
-                hint=did_you_mean(schema, schemas)
+                hint=(self._catalog_hint(schema, table) if len(parts) == 2 else None)
+                or did_you_mean(schema, schemas)
                 or f"CREATE SCHEMA makes one. There are: {', '.join(schemas)}.",
             )
         return catalog, schema, table
+
+    def _catalog_hint(self, name: str, table: str) -> str | None:
+        """Return the full name of a table whose schema was forgotten, or None."""
+        if name not in self._connectors:
+            return None
+        schemas = [schema for schema in self.schemas(name) if schema != INFORMATION_SCHEMA]
+        return (
+            f"{name} is a catalog; name the schema too: {name}.{schemas[0]}.{table}"
+            if schemas
+            else None
+        )
 
     def columns(self, parts: Sequence[str]) -> Sequence[ColumnMetadata] | None:
         catalog, schema, table = self._completed(parts)
@@ -440,11 +452,23 @@ class StatementTables:
                         f"{variable} is a {value_type}; a DataFrame of it is a source: {variable} ="
                         f" {variable}.to_frame()"
                     )
+                if hasattr(value, "to_pandas"):
+                    return (
+                        f"{variable} is a {value_type}; a DataFrame of it is a source: {variable} ="
+                        f" {variable}.to_pandas()"
+                    )
+        catalog = self._connectors.get(self._default[0])
+        if catalog is not None and catalog.name == "memory" and not self.names():
+            return (
+                "There are no tables: those in memory end with the process, which is a notebook's"
+                " kernel. Create the table again."
+            )
         return None
 
     def index_hint(self, column: str) -> str | None:
         for name, _ in self._bindings:
-            for frame in self._frame_names(name[0]) if len(name) == 1 else ():
+            # A table may have been made of the frame, without its index.
+            for frame in self._frame_names(name[-1]):
                 index = getattr(self._namespace[frame], "index", None)
                 levels = [
                     str(level) for level in getattr(index, "names", None) or () if level is not None

@@ -37,7 +37,11 @@ def store_factory(store: str) -> ConnectorFactory:
         raise RowMergeError(
             f"There is no store '{store}'",
             code="INVALID_ARGUMENTS",
-            hint=did_you_mean(store.lower(), entries) or f"There are: {', '.join(entries)}.",
+            hint=(
+                f"Omit jdbc: at the beginning: {store[5:]}"
+                if store.lower().startswith("jdbc:")
+                else did_you_mean(store.lower(), entries) or f"There are: {', '.join(entries)}."
+            ),
         )
     if len(candidates) > 1:
         packages = ", ".join(

@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
+from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
+from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.typed.expressions import references
 
 if TYPE_CHECKING:
@@ -102,8 +104,9 @@ class TableBinding:
     @property
     def remedy(self) -> str:
         """A hint for changing data that is in no store."""
+        name = quoted_where_needed(self.display, RESERVED)
         return (
-            "Register it as a table first."
+            f"Make a table of it first: CREATE TABLE {name} AS SELECT * FROM {name}."
             if len(self.name) == 1
             else "CREATE TABLE AS copies its rows into a table."
         )

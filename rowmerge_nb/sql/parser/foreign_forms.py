@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.sql.functions.foreign_names import TYPES
 from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
 
@@ -15,7 +16,8 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.parser.tokens import Token
 
-_QUOTES: Final = {"\u2018": "'", "\u2019": "'", "\u201c": '"', "\u201d": '"'}
+_SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u2039\u203a\u00b4"
+_DOUBLE_QUOTES: Final = "\u201c\u201d\u201e\u00ab\u00bb"
 _STRUCTURE: Final = frozenset(
     [
         "FROM",
@@ -83,7 +85,7 @@ def foreign_form_hint(
 ) -> str | None:
     token = tokens[index]
     return (
-        _character(token)
+        _character(text, token)
         or _whole_statement(text, tokens, index)
         or _part(text, tokens, index, expected)
         or _reserved(tokens, index, expected)
@@ -96,6 +98,10 @@ def name_hint(token: Token) -> str | None:
         return f"Write {number[1]}." if number else f'Write "{token.text}".'
     if token.kind is not TokenKind.BACKQUOTED:
         return None
+    if "/" in token.text:
+        return (
+            "Connect the folder of the tables: %merge connect delta FOLDER; then write its names."
+        )
     # BigQuery writes one pair of backquotes around a full name.
     parts = token.text.strip("`").split(".")
     name = ".".join(
@@ -107,16 +113,38 @@ def name_hint(token: Token) -> str | None:
     return f"Write {name} instead of {token.text}."
 
 
-def _character(token: Token) -> str | None:
+def _character(text: str, token: Token) -> str | None:
     character = token.text[:1]
     if token.kind is not TokenKind.UNKNOWN or not character or character.isascii():
         return None
     name = unicodedata.name(character, "a character without a name")
-    replacement = _QUOTES.get(character) or ("a blank" if character.isspace() else None)
     code = f"U+{ord(character):04X}"
-    if replacement is None:
-        return f"The character {code} ({name}) is not part of SQL; remove it."
-    return f"The character {code} ({name}) is not part of SQL; write {replacement} instead."
+    if character.isalnum():
+        word = _word_around(text, token)
+        return (
+            f"The character {code} ({name}) is not part of a plain name; quote the name:"
+            f" {quoted(word)}."
+        )
+    if character in _SINGLE_QUOTES:
+        remedy = "write ' instead"
+    elif character in _DOUBLE_QUOTES:
+        # Word processors put these around texts and around names.
+        remedy = "write ' around a text, and \" around a name"
+    elif character.isspace():
+        remedy = "write a blank instead"
+    else:
+        remedy = "remove it"
+    return f"The character {code} ({name}) is not part of SQL; {remedy}."
+
+
+def _word_around(text: str, token: Token) -> str:
+    """Return the whole word: a plain name ends where another letter follows."""
+    start, end = token.span.start, token.span.start + 1
+    while start and (text[start - 1].isalnum() or text[start - 1] == "_"):
+        start -= 1
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    return text[start:end]
 
 
 def _between(text: str, tokens: Sequence[Token], start: int, end: int) -> str:

@@ -18,6 +18,9 @@ _WINDOW: Final = 60
 _LONGEST: Final = 80
 """The characters read of a token; patterns take time with the square of a word's length."""
 _FILE: Final = "Read the file in Python, as frame = pd.read_parquet('...'); its name is a source"
+_FRAME_OF_FILE: Final = (
+    "Read the file in Python, as frame = pd.read_%2(%3); its name is a source: %1 frame."
+)
 _VERSION: Final = "Write %1 FOR VERSION AS OF 3, or %1 FOR TIMESTAMP AS OF TIMESTAMP '...'."
 _NO_KEYS: Final = "There are no generated keys; write the key's values."
 _PLACEHOLDER: Final = (
@@ -88,11 +91,12 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"^§(?:EXEC|CALL) (\S+)", "Write CALL catalog.schema.procedure(...)."),
     (r"^§(?:PRINT|ECHO) (\S+)", "Write SELECT %1."),
     (r"^§ASSERT\b", "Write SELECT and the condition."),
+    (r" §IF (?:NOT )?MATCHED\b", "Write WHEN instead of IF."),
     (
         r"^§(?:OPTIMIZE|VACUUM)(?: TABLE)? ([\w.\"]+)",
         (
-            "Write ALTER TABLE %1 EXECUTE optimize, or expire_snapshots, for a table of Iceberg;"
-            " other stores need neither."
+            "Write ALTER TABLE %1 EXECUTE optimize, or vacuum, for a table of Delta Lake; optimize, or"
+            " expire_snapshots, for one of Iceberg; other stores need none."
         ),
     ),
     (
@@ -274,8 +278,16 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         r"FROM (?:generate_series|range|generate_array) §\( (.*?) \)",
         "Write FROM UNNEST(sequence(1, 10)) AS s (x).",
     ),
-    (r"FROM (?:read_\w+|scan_\w+|parquet_scan|csv) §\( ('[^']*')", f"{_FILE}: FROM frame."),
-    (r"\b(?:FROM|JOIN|USING) §'[^']*'", f"{_FILE}: FROM frame."),
+    (
+        r"\b(FROM|JOIN|USING) (?:read_|scan_)(csv|json|parquet)\w* §\( ('[^']*')",
+        _FRAME_OF_FILE,
+    ),
+    (
+        r"\b(FROM|JOIN|USING) §(?='[^']*\.(csv|json|parquet)')('[^']*')",
+        _FRAME_OF_FILE,
+    ),
+    (r"\b(FROM|JOIN|USING) (?:read_\w+|scan_\w+|parquet_scan|csv) §\(", f"{_FILE}: %1 frame."),
+    (r"\b(FROM|JOIN|USING) §'[^']*'", f"{_FILE}: %1 frame."),
     (r"LATERAL FLATTEN \(.*§=>", "Write CROSS JOIN UNNEST(array) AS x (value)."),
     (r"LATERAL §VIEW (?:OUTER )?\w+ \( (\S+) \)", "Write CROSS JOIN UNNEST(%1) AS x (value)."),
     (r"(?:FROM|JOIN) (\w+) §\(", "Write a function of tables as TABLE(%1(...))."),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.testing.contract.differences import RowsDiffer
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     import pandas as pd
 
-    from rowmerge_nb.testing.contract.store_under_test import ContractStore
 
 MODULES: Final = (
     "reading_checks",
@@ -263,9 +262,7 @@ CONTRACTS: dict[str, type[Any]] = {}
 """The class being checked, for the file that pytest collects."""
 
 
-def check_contract(
-    contract: type[ContractStore], *, spark: bool = False, only: str = ""
-) -> Checked:
+def check_contract(contract: type[Any], *, spark: bool = False, only: str = "") -> Checked:
     """Run the contract kit on a connector.
 
     Args:
@@ -274,8 +271,17 @@ def check_contract(
         only: a filter as for pytest's ``-k``, or the full name of a check.
 
     Raises:
-        RowMergeError: INVALID_ARGUMENTS if no check ran; the message has pytest's output.
+        RowMergeError: INVALID_ARGUMENTS for another class, and if no check ran; the message has
+            pytest's output.
     """
+    from rowmerge_nb.testing.contract.store_under_test import ContractStore
+
+    checked(
+        contract,
+        "contract",
+        lambda value: isinstance(value, type) and issubclass(value, ContractStore),
+        "a subclass of ConnectorContract with the method make_connector(self, folder)",
+    )
     # The full name of a check, which -k does not support.
     is_name = "[" in only
     collector, printed = _Collector(spark or is_name, only if is_name else ""), io.StringIO()

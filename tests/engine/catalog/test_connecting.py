@@ -94,6 +94,7 @@ def test_the_same_connection_again_changes_nothing_and_another_one_is_an_error(e
     [
         ("icebreg", {}, "There is no store 'icebreg'", "Did you mean 'iceberg'?"),
         ("x", {}, "There is no store 'x'", "There are: memory, hive_acid, iceberg, delta, sqlite"),
+        ("jdbc:postgresql://h/d", {}, "There is no store", "beginning: postgresql://h/d"),
         (5, {}, "store = 5 is of type int", "the name of a store"),
         ("", {}, "'' names no store", "%merge connect iceberg"),
         ("sqlite", {}, "needs its property 'path'", "Its properties are: path, create."),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
@@ -49,3 +51,78 @@ def test_names_of_other_engines(sql: str, hint: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         Engine().run(sql)
     assert caught.value.hint == hint
+
+
+def _hint(engine: Engine, sql: str, **namespace: Any) -> str:
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql, namespace=namespace)
+    return caught.value.hint or ""
+
+
+def test_the_index_of_a_frame_that_became_a_table_is_named() -> None:
+    engine = Engine()
+    engine.run("CREATE TABLE stock (qty bigint)")
+    frame = pd.DataFrame({"qty": [1]}, index=pd.Index(["a"], name="sku"))
+    assert _hint(engine, "SELECT sku FROM stock", stock=frame) == (
+        "sku is the index of stock; make it a column: stock = stock.reset_index()"
+    )
+
+
+def test_a_result_as_a_source() -> None:
+    engine = Engine()
+    result = engine.run("SELECT 1 AS id")
+    assert _hint(engine, "SELECT * FROM old", old=result).endswith("old = old.to_pandas()")
+
+
+def test_a_frame_as_a_target_is_answered_with_a_statement_that_makes_a_table() -> None:
+    hint = _hint(Engine(), 'DELETE FROM "order"', order=pd.DataFrame({"id": [1]}))
+    assert hint == 'Make a table of it first: CREATE TABLE "order" AS SELECT * FROM "order".'
+
+
+def test_a_table_of_yesterday_is_explained_and_a_typing_error_is_not() -> None:
+    engine, frame = Engine(), pd.DataFrame({"id": [1]})
+    assert "end with the process" in _hint(engine, "SELECT * FROM accounts")
+    assert _hint(engine, "SELECT * FROM newz", news=frame) == "Did you mean 'news'?"
+    engine.run("CREATE TABLE t (id bigint)")
+    assert "end with the process" not in _hint(engine, "SELECT * FROM accounts")
+
+
+@pytest.mark.parametrize(
+    "sql", ["SELECT * FROM shop.sales", "CREATE TABLE shop.sales (id bigint)", "DELETE FROM shop.sales"]
+)  # fmt: skip
+def test_a_forgotten_schema_is_named(sql: str) -> None:
+    engine = Engine()
+    engine.connect("memory", name="shop")
+    assert "shop is a catalog; name the schema too: shop.default.sales" in _hint(engine, sql)
+
+
+def test_a_missing_catalog_is_answered_with_the_command_that_connects_it() -> None:
+    hint = _hint(Engine(), "SELECT * FROM till.main.t")
+    assert hint == (
+        "There are: memory. Connect another store: %merge connect STORE LOCATION AS till, or in a"
+        " program engine.connect."
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("df", "Write result.to_pandas()"),
+        ("toPandas", "Write result.to_pandas()"),
+        ("head", "Write result.to_pandas().head"),
+        ("columns", "Write result.to_pandas().columns"),
+        ("pl", "Write result.to_polars()"),
+    ],
+)
+def test_a_name_of_a_frame_is_not_one_of_the_result(name: str, advice: str) -> None:
+    result = Engine().run("SELECT 1 AS id")
+    with pytest.raises(AttributeError, match=re.escape(advice) + "$"):
+        getattr(result, name)
+    with pytest.raises(AttributeError, match=r"no attribute 'nothing_like_it'$"):
+        _ = result.nothing_like_it
+    assert not hasattr(result, "_repr_html_of_others_")
+
+
+def test_a_result_is_a_stream_of_arrow() -> None:
+    result = Engine().run("SELECT 1 AS id, 'a' AS name")
+    assert pa.table(result).to_pylist() == [{"id": 1, "name": "a"}]
