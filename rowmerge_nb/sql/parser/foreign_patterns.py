@@ -314,7 +314,10 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"FROM ([\w.\"]+) AS OF §", _VERSION),
     (r"FROM ([\w.\"]+) (?:VERSION|TIMESTAMP) §AS OF", _VERSION),
     (r"FROM ([\w.\"]+) (?:AT|BEFORE) \( .*§=>", _VERSION),
-    (r"FROM \S+ (?:SAMPLE (?:\( )?§|§USING SAMPLE)", "Choose rows by a condition in WHERE."),
+    (
+        r"FROM \S+ (?:SAMPLE (?:\( )?§|§USING SAMPLE|TABLESAMPLE .*§PERCENT)",
+        "Choose rows by a condition in WHERE.",
+    ),
     (r"§?(?:DISTRIBUTE|CLUSTER|SORT) §?BY\b", "Write ORDER BY, or leave it out."),
     (r"§\|", "Trino has no pipes or operators of bits; write bitwise_or(a, b), or a subquery."),
     # -- SELECT --------------------------------------------------------------------------------------------------
