@@ -8,6 +8,7 @@ import pytest
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.testing.contract import ConnectorContract
+from rowmerge_nb.testing.contract.reading_checks import ReadingChecks
 
 
 @pytest.mark.each_value
@@ -47,3 +48,9 @@ class TestIcebergCopyOnWrite(TestIceberg):
     """The same tables, whose files are rewritten."""
 
     layouts = {name: {**layout, **COPY_ON_WRITE} for name, layout in TestIceberg.layouts.items()}
+
+
+for check in vars(ReadingChecks):
+    # INSERT and reading are those of `TestIceberg`; a MERGE numbers the files that it rewrites.
+    if check.startswith("test_") and "once_the_merge_has_begun" not in check:
+        setattr(TestIcebergCopyOnWrite, check, None)

@@ -13,15 +13,37 @@ from rowmerge_nb.testing.contract import ConnectorContract
 from rowmerge_nb.testing.contract.sample_values import TYPES
 from tests.connectors.jdbc.support import Database
 
+SHARED = (
+    "a_delete_removes_the_named_rows_and_no_other",
+    "a_fault_at_any_step_leaves_the_table_as_it_was",
+    "a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was",
+    "a_fault_leaves_columns_and_rows_as_they_were",
+    "a_row_is_replaced_by_another_one_of_the_same_key",
+    "all_rows_are_deleted_and_new_ones_inserted",
+    "an_insert_by_merge_adds_rows_and_keeps_all_others",
+    "an_update_changes_the_assigned_columns_and_no_other",
+    "an_update_may_set_the_key",
+    "of_several_attempts_at_a_split_the_one_whose_fragments_arrive_counts",
+    "page_sources_delete_the_named_rows_and_no_other",
+    "page_sources_that_change_nothing_leave_the_table_as_it_was",
+    "statements_follow_one_another",
+    "what_page_sources_change_is_not_visible_before_the_commit",
+)
+"""Checks of code that both databases share: with a server, which takes longer, they run with the trials."""
 
-def as_trial(check: FunctionType) -> FunctionType:
-    """Return a check of the kit that runs with the trials: its code is that of the other database, on a server that takes longer."""
-    copy = FunctionType(
-        check.__code__, check.__globals__, check.__name__, check.__defaults__, check.__closure__
-    )
-    copy.__kwdefaults__ = check.__kwdefaults__
-    copy.__dict__.update(check.__dict__)
-    return pytest.mark.trial(copy)
+
+def with_trials(contract: type[ConnectorContract]) -> type[ConnectorContract]:
+    """Mark the shared checks of a contract, in copies of its own."""
+    for name in SHARED:
+        check: FunctionType = getattr(contract, f"test_{name}")
+        copy = FunctionType(
+            check.__code__, check.__globals__, check.__name__, check.__defaults__, check.__closure__
+        )
+        copy.__kwdefaults__ = check.__kwdefaults__
+        copy.__dict__.update(check.__dict__)
+        copy.pytestmark = list(getattr(check, "pytestmark", []))
+        setattr(contract, f"test_{name}", pytest.mark.trial(copy))
+    return contract
 
 
 class Keyed(ConnectorContract):
@@ -48,6 +70,7 @@ class TestSqlite(Keyed):
         return SqliteConnector(folder / "shop.db", create=True)
 
 
+@with_trials
 @pytest.mark.each_value
 @pytest.mark.slow
 class TestPostgresql(Keyed):
@@ -59,13 +82,6 @@ class TestPostgresql(Keyed):
         "timestamp(6) with time zone",
         "json",
     )  # all of them: test_jdbc_contract.py
-
-    test_a_fault_at_any_step_leaves_the_table_as_it_was = as_trial(
-        ConnectorContract.test_a_fault_at_any_step_leaves_the_table_as_it_was
-    )
-    test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was = as_trial(
-        ConnectorContract.test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was
-    )
 
     @pytest.fixture
     def connector(self, postgresql: str, postgresql_session: DatabaseSession) -> Any:
