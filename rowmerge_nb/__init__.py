@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.default import audit as audit
     from rowmerge_nb.default import default_engine as default_engine
     from rowmerge_nb.default import lab as lab
+    from rowmerge_nb.default import layouts as layouts
     from rowmerge_nb.default import restore as restore
     from rowmerge_nb.default import run as run
     from rowmerge_nb.default import undo as undo
@@ -94,6 +95,7 @@ _HOMES = {
     "default_engine": "default",
     "doctor": "machine",
     "lab": "default",
+    "layouts": "default",
     "load_audit": "trace.saved.audits",
     "load_record": "trace.saved.records",
     "load_trace": "trace.saved.traces",

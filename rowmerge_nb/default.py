@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.spark.lazy_session import LazySession
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.lab import Lab
+    from rowmerge_nb.trace.layouts import Layouts
 
 _lock = threading.Lock()
 _engines: list[Engine] = []
@@ -112,6 +113,16 @@ def lab(sql: str | None = None, **arguments: Any) -> Lab:
     `Engine.lab`.
     """
     return default_engine().lab(sql, **arguments)
+
+
+def layouts(table: str, statements: Any, **arguments: Any) -> Layouts:
+    """Compare layouts of a table by what statements touch and read, on the default engine; see
+    `Engine.layouts`.
+
+    Raises:
+        RowMergeError: an argument is not possible, or a statement is wrong.
+    """
+    return default_engine().layouts(table, statements, **arguments)
 
 
 def audit(

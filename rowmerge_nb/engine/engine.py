@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
     from rowmerge_nb.trace.lab import Lab
+    from rowmerge_nb.trace.layouts import Layouts
     from rowmerge_nb.trace.store_comparison import StoreComparison
     from rowmerge_nb.trace.trace import Trace
 
@@ -611,6 +612,44 @@ class Engine:
         )
         engine = self._over(self._catalogs)
         return run_lab(engine, self._catalogs.connectors, request, self.cancel)
+
+    def layouts(
+        self,
+        table: str,
+        statements: Any,
+        *,
+        layouts: Sequence[str] | None = None,
+        most_files: int | None = None,
+        **options: Any,
+    ) -> Layouts:
+        """Return which files of a table statements touch and read, and what other layouts would have
+        saved. Nothing is written: statements are rehearsed, or read from traces and records.
+
+        Args:
+            table: the name of a table in files, as Delta Lake, Iceberg and Hive have them.
+            statements: MERGE, UPDATE and DELETE statements of the table: a text, the `pathlib.Path`
+                of a file with statements, or of a saved trace or record, or a list of texts,
+                paths, results, traces and records.
+            layouts: layouts such as ``region``, ``bucket(id, 16)``, ``month(day), region`` or
+                ``sorted by id``; None for those that the store can have by one column that a
+                statement names.
+            most_files: layouts with more files are omitted, unless ``layouts`` names them; None for
+                four times the files of the table, at least 16.
+            options: see `Options`.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for an argument that is not possible; TABLE_NOT_FOUND;
+                NOT_SUPPORTED for a table without files, and for traces and records that lack rows; a
+                statement is wrong.
+
+        Returns:
+            A row per layout by ``to_pandas()``, and ``sentence`` with the recommendation.
+        """
+        from rowmerge_nb.engine.lab.layouts_run import LayoutsRequest, compare_layouts
+
+        self._session.check_open()
+        request = LayoutsRequest(table, statements, layouts, most_files, options)
+        return compare_layouts(self._over(self._catalogs), self._catalogs.connectors, request)
 
     def audit(
         self,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -21,11 +22,28 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ColumnDomain:
-    """The relevant values of a column: a set, or a range. NULL is never relevant."""
+    """The relevant values of a column: a set, or a range. NULL is never relevant.
+
+    >>> ColumnDomain(low=4).overlaps(1, 3), ColumnDomain(values=(2, 9)).overlaps(1, 3)
+    (False, True)
+    """
 
     values: tuple[Any, ...] | None = None
     low: Any = None
     high: Any = None
+
+    def overlaps(self, low: Any, high: Any) -> bool:
+        """Return whether a value from ``low`` to ``high`` may be relevant; True if it cannot be
+        compared.
+        """
+        with suppress(TypeError):
+            if self.low is not None and high < self.low:
+                return False
+            if self.high is not None and low > self.high:
+                return False
+            if self.values is not None:
+                return any(low <= value <= high for value in self.values)
+        return True
 
 
 @dataclass(frozen=True)

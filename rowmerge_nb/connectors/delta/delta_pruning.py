@@ -27,8 +27,11 @@ def may_matter(actions: pa.Table, constraint: Constraint) -> list[bool]:
     for name, domain in constraint.domains.items():
         lows, highs = _field(actions, "min", name), _field(actions, "max", name)
         if lows is None or highs is None:
-            lows = highs = _field(actions, "partition", name)
-        if lows is None or highs is None:
+            values = _field(actions, "partition", name)
+            for index, value in enumerate(values or ()):
+                # NULL is never relevant.
+                if value is None or not _overlaps(domain, value, value):
+                    relevant[index] = False
             continue
         for index, (low, high) in enumerate(zip(lows, highs, strict=True)):
             if low is not None and high is not None and not _overlaps(domain, low, high):
@@ -53,11 +56,4 @@ def _overlaps(domain: ColumnDomain, low: Any, high: Any) -> bool:
     if isinstance(high, dt.datetime):
         with suppress(OverflowError):
             high += _TRUNCATED
-    with suppress(TypeError):
-        if domain.low is not None and high < domain.low:
-            return False
-        if domain.high is not None and low > domain.high:
-            return False
-        if domain.values is not None:
-            return any(low <= value <= high for value in domain.values)
-    return True
+    return domain.overlaps(low, high)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -45,6 +45,24 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
+
+@dataclass(frozen=True)
+class TableRead:
+    """A read of a table that a statement needs.
+
+    Args:
+        binding: the table.
+        constraint: the condition by which the connector omitted files.
+        task: the scan.
+        row_id: the row id, if the scan reads it.
+    """
+
+    binding: TableBinding
+    constraint: Constraint
+    task: ScanPass
+    row_id: ColumnHandle | None = None
+
+
 TASKS_PER_PLACE: Final = 4
 """The maximum number of tasks per core, enough to balance their durations."""
 
@@ -59,6 +77,7 @@ class Scans:
         self._splits = SplitStore()
         self._views: set[str] = set()
         self._marks: dict[str, Mark | None] = {}
+        self.reads: list[TableRead] = []
 
     @property
     def observations(self) -> Scans:
@@ -246,8 +265,14 @@ class Scans:
             *self.own_columns(node.table, node.data_columns, node.carried),
             *node.row_id_columns,
         ]
+        row_id = next(iter(node.row_id_columns), None)
         return self._pass(
-            node.table, columns, [symbol.name for symbol in node.outputs], handle, node.constraint
+            node.table,
+            columns,
+            [symbol.name for symbol in node.outputs],
+            handle,
+            node.constraint,
+            row_id,
         )
 
     def page_scan(self, node: TableScan) -> ScanPass | None:
@@ -324,6 +349,7 @@ class Scans:
         symbols: Sequence[str],
         handle: Any,
         constraint: Constraint,
+        row_id: ColumnHandle | None = None,
     ) -> ScanPass:
         channels = [
             (s, for_spark(column.type.arrow)) for s, column in zip(symbols, columns, strict=True)
@@ -334,9 +360,12 @@ class Scans:
         open_catalog = self._transaction.opened(binding.catalog)
         provider = open_catalog.connector.get_page_source_provider()
         splits = _splits(open_catalog, self._session, handle, constraint)
-        return ScanPass(
+        task = ScanPass(
             provider, open_catalog.handle, self._session, handle, splits, columns, schema
         )
+        if not self._session.is_observation:
+            self.reads.append(TableRead(binding, constraint, task, row_id))
+        return task
 
     def _read(self, task: ScanPass) -> Any:
         spark = self._spark()

@@ -257,7 +257,7 @@ def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
     as far as there is room.
     """
     room, is_requested = run.options.keeping.most_bytes, run.options.keeping.always
-    row_ids = _row_ids(record)
+    row_ids = touched_row_keys(record)
     kept_pages: list[pa.RecordBatch] = []
     size = count = 0
     for page in task.read(range(len(task.splits))):
@@ -281,7 +281,8 @@ def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
     return replace(record, rows=rows, row_count=count, splits=len(task.splits))
 
 
-def _row_ids(record: Record) -> npt.NDArray[np.int64]:
+def touched_row_keys(record: Record) -> npt.NDArray[np.int64]:
+    """Return a hash of each row id that the pages name."""
     if record.row_id is None:
         return np.zeros(0, np.int64)
     channel = 0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id
