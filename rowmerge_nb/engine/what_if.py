@@ -53,12 +53,7 @@ _UNKNOWN: Final = -1
 
 
 def variants_of(trace: Trace) -> Variants:
-    """Return what the rows of a trace would have become under other options.
-
-    Returns:
-        Nothing but the reason for other traces, and if the derivation for the run's own options
-        differs from the run.
-    """
+    """Return what the rows of a trace would have become under other options."""
     pages = trace.samples.pages
     why = _obstacle(trace)
     if why or pages is None:

@@ -31,9 +31,6 @@ def project_defaults(directory: Path) -> tuple[dict[str, Any], Path | None]:
     or a rowmerge_nb.toml; nothing without one.
 
     In one folder, rowmerge_nb.toml takes precedence.
-
-    Raises:
-        SetupError: the file cannot be read.
     """
     for folder in (directory, *directory.parents):
         for file, tables in ((folder / OWN_FILE, ()), (folder / "pyproject.toml", _TABLES)):

@@ -90,7 +90,6 @@ def plan_returning(
     Args:
         numbered: the Project that extracts the case number. The new values and the action become
             columns of it.
-        target: the target's columns; their symbols hold the old values.
     """
     made = MergeRow(numbered.outputs)
     changed = tuple(_changed(returning, target, made))

@@ -33,8 +33,7 @@ if TYPE_CHECKING:
 def known_rows(plan: PlanNode) -> dict[str, KnownRows]:
     """Return what is known of each node's rows, by the node's id.
 
-    It holds for every run on the tables as they are, unless the statement fails. Connectors are
-    asked for sizes; nothing is read.
+    Connectors are asked for sizes; nothing is read.
     """
     found: dict[str, KnownRows] = {}
     _visit(plan, found)

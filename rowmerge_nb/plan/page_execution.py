@@ -49,12 +49,7 @@ def form_of(
     settings: RuleSettings,
     answered: Callable[[Subquery], int | None],
 ) -> PhysicalForm:
-    """Choose what executes a plan from the scan of the target to the processor.
-
-    Args:
-        rows: the known row counts of target and source; UPDATE and DELETE have no source.
-        answered: returns the largest number of rows of a subquery, if known.
-    """
+    """Choose what executes a plan from the scan of the target to the processor."""
     for tree, is_condition in _computed_on_pages(below):
         try:
             _check_printable(tree, condition=is_condition)

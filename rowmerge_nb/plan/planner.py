@@ -175,9 +175,6 @@ def plan_merge(
 ) -> Output:
     """Plan a MERGE as the documents describe it.
 
-    Args:
-        era: decides the page layout, and the content of DELETE rows and of rows without a clause.
-
     Returns:
         Output ← TableFinish ← MergeWriter ← Exchange? ← MergeProcessor ← DuplicateCheck ←
         MarkDistinct ← Project(returning)? ← Project(case_number) ← CheckConstraints? ←

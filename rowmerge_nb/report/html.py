@@ -153,8 +153,7 @@ def style_sheet() -> str:
 
 
 def style_for(body: str) -> tuple[str, str]:
-    """Return the class and the style sheet of a fragment's body: the rules for its elements and
-    classes, and the shared ones.
+    """Return the class and the style sheet of a fragment's body.
 
     Each output of a notebook has its own style sheet, since it may be cleared, rerun or shown
     alone. Rules are scoped by the returned class, which only fragments with the same rules have.

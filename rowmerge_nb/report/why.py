@@ -51,10 +51,6 @@ class Why(ShownSequence[Journey]):
 
         Args:
             columns: values of the source row or the target row.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if no row matches, or a column is unknown;
-                NOT_SUPPORTED if the rows' values are not recorded and cannot be requested.
         """
         recorded_rows, requested = _rows_held(trace), asked_journeys(trace)
         sides = _sides(trace, requested)

@@ -140,10 +140,8 @@ class Journey:
 
 
 def journeys_of(trace: Trace, limit: int | None = None) -> tuple[Journey, ...] | None:
-    """Return the recorded journeys in source order; None if both sides' values were not recorded.
-
-    Small statements record all joined rows, large ones the first per clause (``trace="full"``
-    records all).
+    """Return the recorded journeys in source order; None if both sides' values were not
+    recorded.
     """
     return None if trace.samples.pages is None else _of_pages(trace, trace.samples.pages, limit)
 

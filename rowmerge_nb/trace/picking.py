@@ -31,10 +31,6 @@ def picked(
 
     ``row`` is the positional argument: a source row number, or a mapping of column values.
     ``column_names`` are the rows' columns.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for an invalid or repeated row number; AMBIGUOUS_NAME if
-            ``source_row`` is also a column.
     """
     if isinstance(row, Mapping):
         row, columns = None, {**row, **columns}
@@ -106,8 +102,6 @@ def rows_like(
 ) -> npt.NDArray[np.bool_]:
     """Return a mask of the sample's rows with this source row number, and with these values on one
     side.
-
-    ``padded`` ignores trailing blanks, as in char columns.
     """
     import numpy as np
 

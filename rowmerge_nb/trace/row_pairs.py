@@ -50,7 +50,6 @@ def pair_rows(
 
     Args:
         keys: the indices of the columns that identify a row.
-        strange: the unexpected rows that the last step may pair; by default all of them.
 
     >>> pairs = pair_rows(pa.table({"id": [1, 2], "v": ["a", "b"]}), pa.table({"id": [2, 3], "v": ["B", "a"]}), [0])
     >>> pairs.missing.tolist(), pairs.unexpected.tolist()

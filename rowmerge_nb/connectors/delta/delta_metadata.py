@@ -293,7 +293,6 @@ class DeltaMetadata(ConnectorMetadata):
         self._transaction.actions.append(drop)
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove all files at commit; older versions retain them."""
         handle = delta_table(table_handle)
         table = self._writable(handle, changes_rows=True)
         removes = [log.removed(file) for file in self._transaction.files(handle)]
@@ -306,7 +305,6 @@ class DeltaMetadata(ConnectorMetadata):
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
     ) -> None:
-        """Alter a table at commit; earlier versions retain their columns."""
         handle = delta_table(table_handle)
         table = self._writable(handle, changes_rows=False)
         check_alteration(alteration)
@@ -372,7 +370,6 @@ class DeltaMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> DeltaInsertTableHandle:
-        """Begin an INSERT; NOT_SUPPORTED for a table that cannot be written."""
         handle = delta_table(table_handle)
         self._writable(handle, changes_rows=False)
         return DeltaInsertTableHandle(handle, self._begin_write(session, handle))
@@ -438,7 +435,6 @@ class DeltaMetadata(ConnectorMetadata):
     def get_insert_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the layout that sends each partition to one writer, or None."""
         names = set(delta_table(table_handle).partition_columns)
         if not names:
             return None
@@ -452,7 +448,6 @@ class DeltaMetadata(ConnectorMetadata):
     def get_update_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the layout by the row id's file, which one writer rewrites."""
         return ConnectorTableLayout((), DeltaPartitioningHandle(by_file=True))
 
     def begin_merge(

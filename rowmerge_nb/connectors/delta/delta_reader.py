@@ -77,7 +77,6 @@ def read_file(
     """Yield pages of a file.
 
     Args:
-        number: the file's number in row ids.
         within: the range of bytes in which the middle of a row group must be; None for all.
     """
     path = Path(table.location) / unquote(file.path)

@@ -198,7 +198,6 @@ class DeltaPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> CopyOnWriteSink:
-        """Return a sink that rewrites the files that lose rows."""
         merge_handle = own(merge_handle, DeltaMergeTableHandle)
         table = delta_table(merge_handle.get_table_handle())
         return CopyOnWriteSink(

@@ -89,10 +89,7 @@ class Folders:
         shutil.rmtree(trash, ignore_errors=True)
 
     def dropped(self) -> list[Path]:
-        """Return the folders of dropped tables that could not be removed, or not yet.
-
-        Two processes may remove the same one: none of them comes back.
-        """
+        """Return the folders of dropped tables that could not be removed, or not yet."""
         return [
             path
             for path in _folders(self._directory)

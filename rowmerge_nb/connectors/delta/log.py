@@ -59,7 +59,6 @@ def log_errors(name: object, code: str = "DELTA_LAKE_INVALID_TABLE") -> Iterator
 
 
 def open_table(folder: Path, name: SchemaTableName, version: int | None = None) -> DeltaTable:
-    """Open a table, by default its newest version."""
     from deltalake import DeltaTable
 
     with log_errors(name):

@@ -246,12 +246,7 @@ def publish(
     record: list[PlacedFolder],
     partitions: list[Path],
 ) -> list[Written]:
-    """Move files to where readers look, under a write id that is not visible yet.
-
-    Raises:
-        ConnectorError: a file is missing, statement numbers run out, or a directory of this write
-            id exists.
-    """
+    """Move files to where readers look, under a write id that is not visible yet."""
     root, table = Path(handle.table.location), handle.table
     sources: dict[Path, list[tuple[Path, StagedFile]]] = defaultdict(list)
     used_numbers: dict[tuple[str, str, int], set[int]] = defaultdict(set)

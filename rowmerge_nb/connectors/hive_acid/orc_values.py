@@ -48,7 +48,6 @@ uses.
 
 
 def check_column_type(name: str, sql_type: Type) -> None:
-    """Raise NOT_SUPPORTED for a type that Hive tables cannot hold."""
     if sql_type.base in {"array", "map", "row"}:
         for inner in sql_type.parameters:
             check_column_type(name, inner)

@@ -108,7 +108,7 @@ def stripes_that_matter(
 ) -> list[Stripe]:
     """Return the stripes of a file that may hold rows within domains.
 
-    ``flat``: the file has the table's columns at top level, not in a row.
+    ``flat``: columns are not in a row.
     """
     columns = [
         ((tail.column(index) if flat else tail.column(5, index)), table.data_columns[index].type)

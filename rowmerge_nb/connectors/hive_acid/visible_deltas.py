@@ -146,13 +146,7 @@ class AcidState:
 
 
 def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
-    """Read the state of a table's or partition's folder.
-
-    Raises:
-        ConnectorError: HIVE_FILE_NOT_FOUND; HIVE_INVALID_BUCKET_FILES for a file that is not a
-            bucket; HIVE_BAD_DATA if no base is visible although some exist, or only a part of a
-            delta is.
-    """
+    """Read the state of a table's or partition's folder."""
     directories: list[AcidDirectory] = []
     originals: list[Path] = []
     for entry in _entries(folder):
@@ -260,12 +254,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the visible files directly in a base or delta.
-
-    Raises:
-        ConnectorError: HIVE_BAD_DATA for a folder named like a bucket, or an empty file that is not
-            being streamed.
-    """
+    """Return the visible files directly in a base or delta."""
     entries = _entries(folder)
     lengths = {
         entry.name.removesuffix(STREAM_LENGTH)
@@ -357,7 +346,7 @@ def visible_deltas(
     must be selected separately: events of one never replace those of the other.
 
     Returns:
-        The directories ordered by write id, each with the largest write id to skip in it, or 0.
+        Directories, each with the largest write id to skip, or 0.
 
     >>> def selected(*names, above=0):
     ...     directories = [d for d in map(parse_directory, names) if d is not None]

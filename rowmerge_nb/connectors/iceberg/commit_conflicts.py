@@ -119,8 +119,6 @@ def check_head(handle: IcebergTableHandle, table: Table) -> None:
 def _was_put_back(handle: IcebergTableHandle, table: Table) -> bool:
     """Return whether the statement's snapshot is no longer an ancestor of the current one, so that
     deleted rows may be back.
-
-    False if an ancestor has expired.
     """
     current = table.metadata.current_snapshot_id
     while current is not None and current != handle.snapshot:

@@ -160,7 +160,7 @@ def restore(
     """Make an earlier snapshot the current one, as ``rollback_to_snapshot`` does; any concurrent
     commit is a conflict.
 
-    None commits a snapshot without files. All snapshots and the log are retained.
+    None commits a snapshot without files.
     """
     metadata = transaction.table_metadata
     check_head(handle, transaction._table)  # noqa: SLF001

@@ -73,8 +73,6 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
     def leaving(self, folder: str | None) -> Iterator[None]:
         """Make this thread's `drop_table` record in the same transaction that the folder is being
         removed; the record lasts as long as the context.
-
-        The folder of a table that others drop stays.
         """
         self._local.leaves = folder
         if folder is not None:

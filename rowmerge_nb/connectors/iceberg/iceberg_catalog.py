@@ -56,9 +56,6 @@ class Tables(TableRemoval):
     ) -> tuple[CreateTableTransaction, Path | None]:
         """Begin to create a table; return the transaction, and the new folder in the warehouse, if
         any.
-
-        Raises:
-            AnalysisError: ICEBERG_FILESYSTEM_ERROR if the user's location contains files.
         """
         location, folder = definition.location, None
         if location is not None and self._has_files(location):
@@ -161,7 +158,6 @@ class Tables(TableRemoval):
         return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 
     def truncate(self, handle: IcebergTableHandle, writer: Writer) -> ConnectorTableVersion | None:
-        """Remove all files of a table; return the new snapshot, if any."""
         from rowmerge_nb.connectors.iceberg.commits import truncate
 
         table = self._changed(handle)
@@ -226,7 +222,6 @@ class Tables(TableRemoval):
         dropped: Sequence[str],
         writer: Writer,
     ) -> ConnectorTableVersion | None:
-        """Make an earlier snapshot the current one; return the new current snapshot."""
         from rowmerge_nb.connectors.iceberg.commits import restore
 
         table = self._changed(handle)

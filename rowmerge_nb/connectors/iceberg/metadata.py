@@ -255,7 +255,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_system_table(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> SystemTable | None:
-        """Return a metadata table such as ``"t$snapshots"``."""
         from rowmerge_nb.connectors.iceberg.metadata_tables import METADATA_TABLES, metadata_table
 
         base, _, suffix = name.table.rpartition("$")
@@ -424,14 +423,12 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction.actions.append(lambda: self._tables.drop(handle))
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        """Remove all data files at commit; older snapshots retain them."""
         handle, writer = iceberg_table(table_handle), self._writer(session)
         self._transaction.actions.append(lambda: self._tables.truncate(handle, writer))
 
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
     ) -> None:
-        """Alter a table at commit; earlier snapshots retain their columns."""
         handle = iceberg_table(table_handle)
         if isinstance(alteration, SetProperties):
             check_changes(alteration.properties, self.get_table_metadata(session, handle))
@@ -577,7 +574,6 @@ class IcebergMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnHandle],
     ) -> IcebergInsertTableHandle:
-        """Begin an INSERT; NOT_SUPPORTED for a table that cannot be written."""
         handle = iceberg_table(table_handle)
         _, prefix = self._begin_write(session, handle)
         return IcebergInsertTableHandle(handle, prefix)
@@ -615,7 +611,6 @@ class IcebergMetadata(ConnectorMetadata):
     def get_insert_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
-        """Return the layout that sends each partition to one writer, or None."""
         handle = iceberg_table(table_handle)
         if not handle.partitioning or distribution(handle, session) is Distribution.NONE:
             return None

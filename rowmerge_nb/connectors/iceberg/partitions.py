@@ -118,8 +118,7 @@ def groups(
 ) -> Iterator[tuple[tuple[Any, ...], Page]]:
     """Split a page by partition; yield each partition's values and rows.
 
-    Values are JSON values: numbers for dates and times, strings for decimals and UUIDs, hexadecimal
-    digits for bytes.
+    Values are those of JSON.
     """
     if not partitioning:
         yield (), page

@@ -44,7 +44,6 @@ class Content:
 
 
 def known_snapshot(metadata: TableMetadata, number: int | None) -> Snapshot | None:
-    """Return a snapshot; None for None, or an expired one."""
     return None if number is None else metadata.snapshot_by_id(number)
 
 

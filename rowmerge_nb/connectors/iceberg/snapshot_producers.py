@@ -90,7 +90,6 @@ class SnapshotProducer(_SnapshotProducer[Any]):
 
     @property  # type: ignore[override]
     def commit_uuid(self) -> str:
-        """The unique part of manifest names, with the statement's prefix."""
         return self._commit_uuid
 
     @commit_uuid.setter

@@ -43,10 +43,6 @@ class TableLookup:
 
         If the response was lost, ``landed`` checks over a new connection whether the change is
         visible.
-
-        Raises:
-            ConnectorError: the catalog's errors; ICEBERG_COMMIT_ERROR with ``changed=None`` if the
-                outcome is unknown.
         """
         try:
             with catalog_errors(what):

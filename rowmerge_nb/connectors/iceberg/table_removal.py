@@ -109,7 +109,6 @@ class TableRemoval(TableLookup):
         return census
 
     def all(self) -> list[Table]:
-        """Load all readable tables."""
         from rowmerge_nb.connectors.iceberg.census import Census
 
         return [table for _, table in self._loaded(Census())]

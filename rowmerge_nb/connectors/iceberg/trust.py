@@ -52,17 +52,14 @@ class CheckedFiles(FileIO):
             require_readable(path)
 
     def new_input(self, location: str) -> InputFile:
-        """Return a file to read, or raise PERMISSION_DENIED or ICEBERG_BAD_DATA."""
         self._check(location)
         return self._files.new_input(location)
 
     def new_output(self, location: str) -> OutputFile:
-        """Return a file to write, or raise PERMISSION_DENIED or ICEBERG_BAD_DATA."""
         self._check(location)
         return self._files.new_output(location)
 
     def delete(self, location: str | InputFile | OutputFile) -> None:
-        """Remove a file, or raise PERMISSION_DENIED."""
         require_reachable(
             self.properties, location if isinstance(location, str) else location.location
         )
@@ -70,7 +67,6 @@ class CheckedFiles(FileIO):
 
 
 def checked_files(properties: Mapping[str, Any], location: str) -> CheckedFiles:
-    """Return the file access for a location, or raise PERMISSION_DENIED."""
     require_reachable(properties, location)
     return CheckedFiles(load_file_io(dict(properties), location), properties)
 

@@ -332,7 +332,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> IcebergMergeSink | CopyOnWriteSink:
-        """Return a sink that writes delete files, or one that rewrites files."""
         merge_handle = own(merge_handle, IcebergMergeTableHandle)
         table = iceberg_table(merge_handle.get_table_handle())
         presence = Presence(table, merge_handle.prefix)

@@ -124,8 +124,7 @@ class Store(ABC):
     """The words for a type that the database does not have."""
 
     @abstractmethod
-    def declared_type(self, sql_type: Type) -> str | None:
-        """Return the database's name of a type, or None."""
+    def declared_type(self, sql_type: Type) -> str | None: ...
 
     most_columns: int
     """The limit on columns of a table."""
@@ -213,8 +212,7 @@ class Store(ABC):
         return ""
 
     @abstractmethod
-    def stage_writer(self, stage: Stage) -> StageWriter:
-        """Create the writer of one attempt."""
+    def stage_writer(self, stage: Stage) -> StageWriter: ...
 
     @abstractmethod
     def transported_key(self, handle: JdbcTableHandle, parts: list[pa.Array]) -> list[pa.Array]:
@@ -233,8 +231,7 @@ class Store(ABC):
         """Build the statements that delete and reinsert updated rows."""
 
     @abstractmethod
-    def triggers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
-        """Return a table's triggers and rules."""
+    def triggers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]: ...
 
     @abstractmethod
     def followers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[Follower]:

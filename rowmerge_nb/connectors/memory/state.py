@@ -79,8 +79,7 @@ class MemoryTable:
         """Return the table as committed now, with the current rows and those of ``keep`` previous
         changes.
 
-        A restored version shares its rows with the original, and does not count. At most two
-        versions are retained per change.
+        A restored version shares its rows with the original, and does not count.
         """
         contents: set[int] = set()
         versions: dict[int, pa.Table] = {}

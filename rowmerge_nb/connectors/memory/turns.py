@@ -42,7 +42,7 @@ class Turns:
 
         It stays in the queue in either case.
 
-        ``exclusive``: it changes rows, and is not an append.
+        ``exclusive``: it is not an append.
         """
         end = time.monotonic() + seconds
         with self._changed:

@@ -63,8 +63,7 @@ class PartitionedSink(ConnectorPageSink, Generic[File]):
     def _write(self, file: File, rows: Page) -> None: ...
 
     @abstractmethod
-    def _entry(self, values: tuple[Any, ...], file: File) -> dict[str, Any]:
-        """Close a file, and return its fragment."""
+    def _entry(self, values: tuple[Any, ...], file: File) -> dict[str, Any]: ...
 
     @abstractmethod
     def _remove(self, path: str) -> None: ...

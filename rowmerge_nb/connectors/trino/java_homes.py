@@ -91,9 +91,6 @@ def read_java_home(folder: Path) -> JavaHome | None:
 def find_java_home(argument: str | os.PathLike[str] | None = None, trino: str = "") -> JavaHome:
     """Return the named Java, or the first suitable one that the environment names or that is
     installed.
-
-    Raises:
-        SetupError: there is none, or the named one is unsuitable.
     """
     need = java_need(trino)
     if argument is not None:

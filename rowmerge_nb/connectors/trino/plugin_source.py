@@ -130,12 +130,7 @@ def jar_state(paths: Sequence[Path]) -> JarState:
 
 
 def read_catalog_file(path: str | os.PathLike[str]) -> dict[str, str]:
-    """Return the properties of a catalog file, with ``${ENV:...}`` replaced.
-
-    Raises:
-        SetupError: the file is unreadable, a line is no property, ``connector.name`` is missing, or
-            a variable is not set.
-    """
+    """Return the properties of a catalog file, with ``${ENV:...}`` replaced."""
     try:
         text = Path(path).expanduser().read_text(encoding="utf-8")
     except OSError as error:

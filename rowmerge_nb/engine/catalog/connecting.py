@@ -88,11 +88,6 @@ def connect(catalogs: Catalogs, request: ConnectionRequest, *, check: bool) -> C
 
     Args:
         check: ask the store for its schemas, unless it starts slowly.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for an unknown store, a wrong property or name;
-            ALREADY_EXISTS for another catalog of that name; errors of the connector. No message has
-            a secret.
     """
     location = request.location
     if location is not None:

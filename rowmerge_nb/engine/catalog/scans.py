@@ -136,10 +136,6 @@ class Scans:
         are read on the driver.
 
         ``keys`` are pairs of key symbols: of the table, of the other table.
-
-        Returns:
-            The rows; None if only Spark can read the other table. All rows if the other table may
-            change.
         """
         if is_spark_frame(source.table.dataframe):
             return None
@@ -399,8 +395,8 @@ class Scans:
     ) -> Any:
         """Apply a pass to rows; it is sent with its dependencies to executors that lack them.
 
-        ``schema`` is the output in Spark's types. If ``carries_record``, the last channel can carry
-        a task's record; otherwise errors are raised in the task.
+        If ``carries_record``, the last channel can carry a task's record; otherwise errors are
+        raised in the task.
         """
         spark = self._spark()
         executors = executors_of(spark)
@@ -512,8 +508,7 @@ class Scans:
     ) -> ScanPass:
         """Return a scan of the whole changed table, in page types, with the row id, if any, last.
 
-        In the older flow, ``begun`` is the handle of the begin call; its page sources change
-        nothing unless finished.
+        In the older flow, ``begun`` is the handle of the begin call.
         """
         open_catalog = self._transaction.opened(binding.catalog)
         handle: Any = begun or binding.handle

@@ -63,7 +63,6 @@ class LabRequest:
     options: Mapping[str, Any]
 
     def check(self) -> None:
-        """Raise INVALID_ARGUMENTS for an argument that is not possible."""
         checked(self.sql, "sql", (str, type(None)), "a statement, or None")
         checked(
             self.rows,

@@ -85,9 +85,6 @@ def fault_of(value: Any) -> Fault:
             ``before`` (the default) or ``after`` its work, and the action: ``raise`` (the default),
             ``kill`` the worker, ``delay`` for 2 seconds or ``delay=SECONDS``, or ``twice``. A
             `Fault` is returned unchanged.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS, with the nearest name or the grammar.
     """
     form = f"{GRAMMAR}, as 'store_merged_rows:2:after'"
     if isinstance(value, Fault):

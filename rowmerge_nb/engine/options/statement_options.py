@@ -402,12 +402,7 @@ class Options:
     chooser: RowChooser | None = None
 
     def changed(self, **values: Any) -> Options:
-        """Return options with some values replaced; None leaves a value as it is.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS for an unknown option or value; the hint lists what
-                there is.
-        """
+        """Return options with some values replaced; None leaves a value as it is."""
         new_values = {}
         for name, value in values.items():
             option = STATEMENT_OPTIONS.get(name)

@@ -65,10 +65,6 @@ def compare_stores(
 ) -> StoreComparison:
     """Run a statement in stores of a temporary folder; see
     `rowmerge_nb.engine.engine.Engine.compare`.
-
-    Args:
-        stores: the names of stores, or of catalogs; None for all stores, and for the catalogs with
-            plugins of Trino.
     """
     names = checked_stores(stores, connectors)
     _check_options(STORES, options)

@@ -85,10 +85,6 @@ def with_copy(
     """Return an engine that uses a copy of a table in memory in its place, and the number of rows
     of the copy.
 
-    Args:
-        rows: returns the rows of the copy; None for the table's current rows.
-        added: columns that a statement has added since the table had the rows.
-
     Raises:
         RowMergeError: TABLE_NOT_FOUND if the table does not exist anymore; TRANSACTION_CONFLICT if
             it has other columns than its rows had.
@@ -159,11 +155,6 @@ class Again:
     def run(self, sql: str | None = None, source: Edits | None = None, **options: Any) -> Result:
         """Rehearse it on the copy.
 
-        Args:
-            sql: another statement with the same target; None for the same one.
-            source: new values for cells of the source, see
-                `rowmerge_nb.engine.reruns.source_edits`.
-
         Raises:
             RowMergeError: the statement is wrong or fails. INVALID_ARGUMENTS for another target,
                 and for an option that a rehearsal sets itself; NOT_SUPPORTED if the rows that it
@@ -216,10 +207,6 @@ class Again:
 
         Target rows of a MERGE without a source row take another job, if values are requested that
         they may have.
-
-        Returns:
-            The trace with the requested rows, and as untouched rows the target rows with these
-            values that were not joined.
 
         Raises:
             RowMergeError: NOT_SUPPORTED if the target's rows are not known anymore;

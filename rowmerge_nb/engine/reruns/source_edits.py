@@ -122,12 +122,7 @@ class Source:
     def edited(
         self, engine: RunningEngine, edits: Edits
     ) -> tuple[RunningEngine, str, dict[str, Any]]:
-        """Return an engine, a text and DataFrames that run the statement with edited cells.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS for a row or column that does not exist, and for a
-                value that the column's type does not have.
-        """
+        """Return an engine, a text and DataFrames that run the statement with edited cells."""
         cells = {
             (row, at): value
             for row, values in edits.items()
@@ -290,10 +285,6 @@ def source_of(
 
 def relation_of(sql: str, dialect: str) -> s.Relation:
     """Return the source of a MERGE whose text allows edited cells; nothing is looked up.
-
-    Raises:
-        RowMergeError: NOT_SUPPORTED for a statement without a source, and for a query as source;
-            SYNTAX_ERROR.
 
     >>> type(relation_of("MERGE INTO t USING (VALUES 1) s (a) ON t.a = s.a WHEN MATCHED THEN DELETE", "trino")).__name__
     'Aliased'

@@ -45,9 +45,6 @@ def frame_name(name_in_sql: str, frames: Iterable[str]) -> str | None:
     """Return the frame that a name in SQL refers to, or None.
 
     SQL ignores case; an exact match wins.
-
-    Raises:
-        AnalysisError: AMBIGUOUS_NAME, if only inexact matches exist, and several of them.
     """
     matching = [name for name in frames if name.lower() == name_in_sql.lower()]
     if name_in_sql in matching:

@@ -165,8 +165,7 @@ def run_cancellable(
     work.
 
     `cancel` is called repeatedly, because work that is about to start cannot be cancelled yet.
-    `find_loss` is called repeatedly while the work runs. It returns the error that ends the work,
-    such as that of a lost process, or None.
+    `find_loss` is called too, and returns the error that ends the work, or None.
 
     Raises:
         StatementInterrupted: an interrupt came, and the work has ended or was not begun.

@@ -182,9 +182,7 @@ def stop_session(session: SparkSession) -> None:
 
 
 def end_java(session: SparkSession) -> None:
-    """Release a session of `create_session`; releasing the last one ends Java as well, so that the
-    process can start another Spark with other options of Java.
-    """
+    """Release a session of `create_session`; releasing the last one ends Java as well."""
     with interrupts_afterwards(), _lock:
         _own.discard(session)
         if not _own:

@@ -45,8 +45,7 @@ def without_archives(path: Sequence[str], spark: str) -> list[str]:
     """Return ``sys.path`` without Spark's archives, if the same PySpark is found without them.
 
     Modules from archives are compiled in every process, and reading the archives' file lists takes
-    longer than a small task. ``spark`` is Spark's directory, that of PySpark if it was installed as
-    a package.
+    longer than a small task.
     """
     others = [entry for entry in path if not (spark and Path(entry).is_relative_to(spark))]
     pyspark_spec, py4j_spec = (

@@ -71,10 +71,7 @@ def is_checked(run: StatementRun) -> bool:
 
 
 def keeping_of(run: StatementRun) -> Keeping:
-    """Return which pages tasks keep: for a checked statement those that its sinks receive.
-
-    The check of an INSERT needs them for the expected rows. The others show the call of a wrong row.
-    """
+    """Return which pages tasks keep: for a checked statement those that its sinks receive."""
     keeping = run.options.keeping
     if not is_checked(run) or keeping.every > 1 or run.options.flow == Flow.UPDATABLE:
         return keeping
@@ -330,7 +327,7 @@ class Checking:
     def _old_rows(self) -> npt.NDArray[np.int64]:
         """Per change the index of the former row that it removes or replaces, or -1.
 
-        A row is identified by its row id and the insert layout's columns, which the sink gets too.
+        A row is identified by its row id and the insert layout's columns.
         """
         assert self.before is not None
         indices = [*self._changes.layout_columns, self.before.num_columns - 1]

@@ -43,12 +43,7 @@ class RunObserver:
         """
 
     def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
-        """Called before a failed statement is rolled back.
-
-        Args:
-            origin: the number of the expression that failed; None if it is not known, and after the
-                point of no return.
-        """
+        """Called before a failed statement is rolled back."""
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
         """Called last, exactly once per run."""

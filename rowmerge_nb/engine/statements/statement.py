@@ -496,12 +496,7 @@ class StatementRun:
         at_once: bool = False,
         **more: Any,
     ) -> T:
-        """Make a connector's call that changes something: with the commit, or at once.
-
-        Args:
-            at_once: whether the change is permanent when the call returns, whatever the connector
-                does with other changes.
-        """
+        """Make a connector's call that changes something: with the commit, or at once."""
         lasts = at_once or self.transaction.commits_in_finish
         answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(
             method, call, given, **more

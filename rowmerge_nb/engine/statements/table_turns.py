@@ -29,7 +29,6 @@ def await_turn(
 
     Args:
         has_come: waits for some seconds and returns whether the turn has come.
-        begin_step: is called with ``wait`` when a wait begins, and with the step after it.
 
     >>> import threading
     >>> await_turn(lambda seconds: True, threading.Event(), "analyze", print)

@@ -168,7 +168,6 @@ class AuditingSinkProvider(ConnectorPageSinkProvider):
         session: ConnectorSession,
         merge_handle: ConnectorMergeTableHandle,
     ) -> ConnectorMergeSink:
-        """Create a sink that hashes rows."""
         return _AuditingSink(own(merge_handle, AuditingMergeHandle).types)
 
 
@@ -227,7 +226,6 @@ class HashPass:
         )
 
     def blobs(self, pages: Iterator[Page]) -> Iterator[pa.RecordBatch]:
-        """Yield the hashes of pages, in the schema `BLOB`."""
         types = [field.type for field in self.scan.schema][:-1]
         waiting: list[Hashes] = []
         for page in pages:

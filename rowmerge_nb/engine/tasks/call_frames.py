@@ -45,7 +45,7 @@ def raised_by(
     handle: object = None,
 ) -> Raised | None:
     """Record an error of a connector's own code; None for a `RowMergeError`, which has its own
-    message, unless it has the error of code in another language.
+    message.
 
     >>> raised_by(ValueError("never raised"), "finish", caller="writer") is None
     True

@@ -40,7 +40,6 @@ class MatchKeys:
 
     @classmethod
     def of(cls, unique_id: pa.Array, case_number: pa.Array) -> MatchKeys:
-        """Convert the two channels, which may contain NULL."""
         return cls(
             pc.fill_null(unique_id, NO_TARGET).to_numpy(zero_copy_only=False),
             pc.fill_null(case_number, NO_CLAUSE).to_numpy(zero_copy_only=False),
@@ -79,8 +78,8 @@ def mark_distinct(
 ) -> pa.Array:
     """Build the channel ``is_distinct`` (int8, 0 or 1).
 
-    Documents: 0 for every row of a repeated key, always 1 if ``unique_id`` is NULL.
-    Current era: 1 for the first row of a key, otherwise 0, NULLs included.
+    Documents: 0 for every row of a repeated key, always 1 if ``unique_id`` is NULL. Current era: 1
+    for the first row of a key, otherwise 0, NULLs included.
 
     Args:
         seen: case numbers of rows without a target row in earlier batches; updated.

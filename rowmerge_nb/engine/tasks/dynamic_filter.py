@@ -39,13 +39,11 @@ class SourceKeys:
 
     @classmethod
     def of(cls, values: pa.Array | pa.ChunkedArray) -> SourceKeys:
-        """Build the keys from a column of the source."""
         whole = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
         return cls(comparable(whole.drop_null()))
 
     @property
     def domain(self) -> ColumnDomain:
-        """The domain passed to a connector."""
         if not len(self.values):
             return ColumnDomain(())
         try:
@@ -67,11 +65,9 @@ class SourceKeys:
         return ColumnDomain(listed, bounds["min"], bounds["max"])
 
     def matcher(self) -> KeyIndex:
-        """Build the lookup index, in the task that uses it."""
         return KeyIndex([self.values.unique()])
 
     def contains(self, column: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
-        """Return for each value whether it is a key."""
         matcher = self.matcher()
         return np.concatenate(
             [matcher.occurs(chunk) for chunk in column.chunks] or [np.zeros(0, bool)]

@@ -35,9 +35,8 @@ def deliver(
 
     A problem is returned as the task's record.
 
-    The envelope has the pickled ``task``, the driver's ``python`` and ``pyarrow`` versions, names,
-    hashes and modules of the ``bundles``, paths and contents of ``marks``, and in ``record_schema``
-    the schema of records, or None to raise instead.
+    The envelope has the pickled ``task``, the driver's ``python`` and ``pyarrow`` versions, the
+    ``bundles`` and ``marks``, and the ``record_schema``, or None to raise instead.
     """
     problem, task = _look(envelope), None
     if problem is None:

@@ -38,7 +38,6 @@ class Side:
         return self.taken(self.page.column(name))
 
     def taken(self, values: pa.Array) -> pa.Array:
-        """Select from values per page row those of the joined rows."""
         if self.rows is None:
             return values
         absent = self.rows == NO_ROW
@@ -92,7 +91,6 @@ class JoinedRows:
         return self.picked(np.array([position])).page(name for name in names if name in existing)
 
     def picked(self, positions: npt.NDArray[np.int64]) -> JoinedRows:
-        """Select rows by position, in that order."""
         if len(positions) == self.count and (positions == np.arange(self.count)).all():
             return self
         indexes = pa.array(positions)

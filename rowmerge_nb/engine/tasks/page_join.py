@@ -43,8 +43,7 @@ class KeyJoin:
     def joined(self, target: Page, source: Page, evaluator: PageEvaluator) -> Iterator[JoinedRows]:
         """Join two pages in the order of the source; unmatched target rows come last, if `full`.
 
-        With very many matches, the order is that of the target, in pieces. All matches of a target
-        row are in one piece.
+        All matches of a target row are in one piece.
         """
         pieces = self._pairs(target, source, evaluator)
         rows, partners = next(pieces)

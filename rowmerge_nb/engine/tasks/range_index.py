@@ -184,7 +184,7 @@ def _groups(lows: Numbers, highs: Numbers) -> npt.NDArray[np.int64]:
 def _ordered(values: pa.Array) -> tuple[Numbers, npt.NDArray[np.bool_]]:
     """Return numbers that are ordered as the values are, and which values are comparable.
 
-    Different values may have the same number, if they are decimals of more than 64 bits.
+    Long decimals may share a number.
     """
     if pa.types.is_dictionary(values.type):
         return _ordered(values.dictionary_decode())

@@ -201,7 +201,6 @@ class Recorder:
         cases: npt.NDArray[np.int32],
         witness: Page | None,
     ) -> None:
-        """Count and sample a transformed page."""
         self._sample(Sampled(layout, True, before, after, produced, witness), cases)
 
     def passed_through(
@@ -292,7 +291,6 @@ class Recorder:
     def stored(
         self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int
     ) -> None:
-        """Count a stored page, and retain its first rows."""
         record = self.record
         record.pages += 1
         record.counted += counted

@@ -129,7 +129,6 @@ class ReplicatedSource:
     scan: ScanPass | None
 
     def page(self, cells: dict[int, pa.Scalar]) -> Page:
-        """Return all rows."""
         pages = (
             self.scan.pages()
             if self.scan is not None

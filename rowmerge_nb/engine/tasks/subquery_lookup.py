@@ -58,7 +58,7 @@ class SubqueryLookup:
         """Return whether values are in the list; NULL if they are not, and either the value or a
         member of the list is NULL.
 
-        The last key is the value. The list consists of the rows with the other keys.
+        The last key is the value.
         """
         if not len(self.rows):
             return pa.array(is_member)

@@ -78,7 +78,6 @@ class SplitPass:
 
     @property
     def data_columns(self) -> tuple[ColumnHandle, ...]:
-        """The columns to read without the row id."""
         return self.columns[:-1]
 
     @property

@@ -37,9 +37,6 @@ _LONG_DIGITS: Final = 18
 def xxhash64(columns: Sequence[pa.Array], rows: int) -> npt.NDArray[np.int64]:
     """Hash rows by columns; a NULL does not change the hash of the preceding columns.
 
-    Raises:
-        TypeError: a column has arrays or maps, which are not hashed.
-
     >>> xxhash64([pa.array([1, None], pa.int32()), pa.array(["a", "b"])], 2).tolist()
     [8205864924878002737, -6391946315847899181]
     """

@@ -43,8 +43,7 @@ class Verifier(Protocol):
 
     def rows(self, query: str) -> list[tuple[Any, ...]]: ...
 
-    def close(self) -> None:
-        """Drop everything."""
+    def close(self) -> None: ...
 
 
 def create_table(name: str, columns: Sequence[ColumnMetadata], dialect: str) -> str:

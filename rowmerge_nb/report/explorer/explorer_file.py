@@ -192,10 +192,6 @@ def saved_explorer(
 
     The HTML is a frame whose page is compressed, since every output has its own copy of the script.
     Viewers that remove frames show a table of the rows instead.
-
-    Args:
-        beneath: the report above has the outcome.
-        predict: the outcomes are hidden at first, and the table is omitted.
     """
     from markupsafe import Markup, escape
 

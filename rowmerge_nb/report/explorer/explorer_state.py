@@ -80,10 +80,6 @@ def explorer_state(
     """Return the explorer's state of a trace: the requested rows of a large statement, or the first
     ones in the trace.
 
-    Args:
-        trace: the trace of a MERGE, UPDATE or DELETE that ran by merge sinks with the values of
-            both sides, or that failed.
-
     Raises:
         RowMergeError: NOT_SUPPORTED for other traces.
     """

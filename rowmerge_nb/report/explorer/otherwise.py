@@ -175,8 +175,6 @@ def _by_call(calls: Iterable[Mapping[str, Any]]) -> dict[tuple[str, str], tuple[
 def _calls(trace: Trace, run: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
     """Yield the expected calls: the coordinator's from the run, and between them those of each
     writer that gets rows.
-
-    Yields nothing if a row's writer or the boundaries of pages are unknown.
     """
     of_sinks = [call for call in run["calls"] if call["writer"] is not None]
     methods = list(dict.fromkeys(call["method"] for call in of_sinks))

@@ -95,12 +95,7 @@ class BesideTrino:
 
 
 def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
-    """Compare a query of Trino with our run of the same statement.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS for another statement's query, and if our statement has no
-            plan.
-    """
+    """Compare a query of Trino with our run of the same statement."""
     plan = build_plan(trace)
     if trace.kind not in ROW_CHANGES or plan is None:
         raise RowMergeError(

@@ -249,10 +249,7 @@ def _writer(record: WriterRecord) -> PlanWriter:
 
 
 def _alone(trace: Trace) -> str:
-    """Count the unmatched target rows in words; ``""`` unless all joined rows were recorded.
-
-    Row ids are counted, since two source rows may match one target row.
-    """
+    """Count the unmatched target rows in words; ``""`` unless all joined rows were recorded."""
     sample = trace.samples.pages
     if (
         trace.kind != "MERGE"

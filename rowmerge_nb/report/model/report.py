@@ -149,9 +149,6 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
     """Return the names of the existing parts to show, in the report's order.
 
     ``show`` has names of parts or of `PRESETS`, also as one string with commas.
-
-    Raises:
-        ValueError: an unknown name; the message lists the known ones.
     """
     selected = set(PARTS) - {"verdicts"}
     if report.journeys is not None and not report.journeys.by_themselves:

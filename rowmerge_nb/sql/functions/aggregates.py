@@ -101,12 +101,7 @@ def not_empty(entry: str) -> str:
 
 
 def _folded(entry: str, begin: str, step: str, result: str) -> str:
-    """Write a fold over a group's rows in Trino's order, for equal last digits.
-
-    Args:
-        entry: a row's part; NULL is skipped.
-        result: computed from the last state.
-    """
+    """Write a fold over a group's rows in Trino's order, for equal last digits."""
     return f"aggregate({not_empty(entry)}, named_struct({begin}), (s, r) -> {step}, s -> {result})"
 
 

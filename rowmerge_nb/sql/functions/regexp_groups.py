@@ -73,7 +73,6 @@ class Structure:
         return part.all_need and (part.needs or self._last)
 
     def atom(self, *, takes: bool = True) -> None:
-        """Add a character or position."""
         self._opened[-1].needs = self._opened[-1].needs or self._last
         self._last, self._repeated, self._closed = takes, False, []
 
@@ -94,20 +93,17 @@ class Structure:
             self._uncertain(part.inside)
 
     def alternative(self) -> None:
-        """Add a bar."""
         part = self._opened[-1]
         part.all_need, part.needs, part.alternatives = self._needed(part), False, True
         self._last, self._closed = False, []
 
     def repeated(self, *, optional: bool) -> None:
-        """Add a quantifier."""
         if not self._repeated and optional:
             self._last = False
             self._uncertain(self._closed)
         self._repeated = True
 
     def part(self, match: re.Match[str]) -> None:
-        """Add a match of `OUTSIDE`."""
         text = match[0]
         if match["opening"] is not None:
             self.opening(text)

@@ -629,12 +629,7 @@ class PrimaryReader(WindowReader):
         return call
 
     def skip_method(self, start: int, *, static: bool = False) -> None:
-        """Parse the arguments of ``value.method(...)`` or ``type::method(...)``, and refuse it.
-
-        Args:
-            start: the index of the value or the type.
-            static: the call has two colons.
-        """
+        """Parse the arguments of ``value.method(...)`` or ``type::method(...)``, and refuse it."""
         method_index = self.index - 1
         method = self.tokens[method_index]
         self.expect("(")

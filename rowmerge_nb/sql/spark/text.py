@@ -51,9 +51,6 @@ def once(write: Callable[..., str], *texts: str) -> str:
 def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
     r"""Write Spark SQL over the groups of a regular expression, which is matched once.
 
-    Args:
-        regex: a Spark SQL literal; only its last group may match U+001F.
-
     >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
     "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
     """

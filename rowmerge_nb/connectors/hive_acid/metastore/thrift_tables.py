@@ -42,12 +42,7 @@ def folder_of(location: str | None, subject: str) -> Path:
 def hive_table_of(
     name: SchemaTableName, metastore_table: Any, not_null: Collection[str]
 ) -> HiveTable:
-    """Convert a table of the metastore.
-
-    Raises:
-        ConnectorError: NOT_SUPPORTED for a view, another format, an insert-only table, a type or a
-            store; HIVE_METASTORE_ERROR for an invalid description.
-    """
+    """Convert a table of the metastore."""
     try:
         return _table_of(name, metastore_table, not_null)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:

@@ -94,9 +94,6 @@ def decompressed(data: bytes, codec: int) -> bytes:
     """Decompress ORC chunks.
 
     The lowest bit of a chunk's three-byte header marks an uncompressed one.
-
-    Raises:
-        ValueError: the codec is unknown, or the result too large.
     """
     if codec == _NONE:
         return data

@@ -240,9 +240,6 @@ def read_rows(
     Columns are matched by index: a renamed column keeps its values, and a later one is NULL.
     ``original`` is bucket and number of the first row for a file without row ids. ``first`` decides
     whether a stripe is skipped.
-
-    Yields:
-        The number of rows, their keys, and the columns.
     """
     with reading(path) as file:
         if original is None:

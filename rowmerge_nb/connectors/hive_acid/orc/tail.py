@@ -230,8 +230,6 @@ def complete_footer(
 ) -> None:
     """Add to a file's footer what Arrow does not write: ``varchar(n)`` and ``char(n)`` types by
     number, and user metadata.
-
-    ``entries`` builds the metadata from each stripe's last row.
     """
     with path.open("r+b") as file:
         script, start, footer, codec = _script_and_footer(file)

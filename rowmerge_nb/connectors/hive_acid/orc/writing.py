@@ -44,7 +44,6 @@ _SMALL_BYTES: Final = 16 << 10
 
 
 def disk_errors(path: Path) -> AbstractContextManager[None]:
-    """Raise the store's error if writing a file fails."""
     return writing(f"File '{path}' of a Hive table", "HIVE_WRITER_DATA_ERROR")
 
 

@@ -275,8 +275,7 @@ class PostgresTransaction(JdbcTransaction):
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
         """Create a table next to the target.
 
-        This transaction's connection holds an advisory lock on the table's number. A stage with a
-        free lock is an orphan.
+        This transaction's connection holds an advisory lock on the table's number.
         """
         writer = self._store.connect(writing=True) if self._writing else self._connection()
         try:

@@ -66,10 +66,6 @@ class JarStore:
     ) -> tuple[list[Jar], int]:
         """Download the jars that are missing, and return all jars and the number of bytes that were
         downloaded.
-
-        Raises:
-            SetupError: a jar is missing or damaged in the repository, the network fails, or the
-                disk is full.
         """
         with disk_errors(self.folder):
             # A killed process may have left unfinished files.

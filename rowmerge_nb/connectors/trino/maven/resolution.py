@@ -49,10 +49,6 @@ def resolve(
 
     The versions of all jars are those that the coordinates' own POM file and its parents manage, as
     in their build.
-
-    Raises:
-        SetupError: there is no such artifact or version, the repository cannot be reached, or jgo
-            is not installed.
     """
     check_jgo()
     _check_exists(coordinates, repository)

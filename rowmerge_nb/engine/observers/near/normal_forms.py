@@ -143,12 +143,7 @@ def _true(answers: pa.Array) -> npt.NDArray[np.bool_]:
 
 
 def without_one_letter(texts: pa.Array, lengths: tuple[int, int]) -> pa.Table:
-    """Return texts of `lengths` (minimum, maximum), and each of them without one of its letters.
-
-    Returns:
-        The index of the text ``at``, the index of the removed letter ``i`` from 1 (0: none), and
-        the rest ``w``.
-    """
+    """Return texts of `lengths` (minimum, maximum), and each of them without one of its letters."""
     sizes = pc.fill_null(pc.utf8_length(texts), 0).to_numpy()
     at = np.flatnonzero((sizes >= lengths[0]) & (sizes <= lengths[1]))
     parts = [(at, np.zeros(len(at), np.int64), texts.take(pa.array(at)))]

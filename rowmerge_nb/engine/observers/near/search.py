@@ -334,9 +334,6 @@ class _Search:
     def _one_letter(self, place: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
         """Return pairs whose key differs by one letter: equal if each lacks it, or one of them
         does.
-
-        Rows of one side with equal keys are represented by one when the other side's rows are
-        matched with them.
         """
         for side, values in self.values.items():
             rows = without_one_letter(values[place].values, LETTERS)

@@ -44,12 +44,7 @@ _DISK_NEEDED: Final = 1 << 30
 
 
 def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool = False) -> None:
-    """Create a cache, in half a minute to two, unless a valid one exists.
-
-    Raises:
-        SetupError: GENERIC_INSUFFICIENT_RESOURCES, PERMISSION_DENIED, GENERIC_USER_ERROR (another
-            process creates one), or GENERIC_INTERNAL_ERROR (Java fails).
-    """
+    """Create a cache, in half a minute to two, unless a valid one exists."""
     if cache.trouble() is None:
         return
     _check_memory()

@@ -51,8 +51,6 @@ class RowConditions:
         columns.
 
         Args:
-            columns: the values by column name. A text is compared with another type by that type's
-                SQL text.
             marks: for target and source, the symbol that is NULL if a joined row lacks the side, or
                 ``""``. One mark selects the target.
         """
