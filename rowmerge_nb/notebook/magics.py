@@ -215,7 +215,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             )
         _check_clashes(use)
         _check_alone(use, len(statements))
-        options = self._options(use)
+        options = self._options(use, rendered.text)
         cell, bundles = _Cell(rendered, first_line, parts), list[Bundle]()
         number = 1
 
@@ -323,7 +323,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             result, parts=parts, timings=self.timings, max_rows=self.max_rows, first_line=first_line
         )
 
-    def _options(self, use: MagicUse) -> dict[str, Any]:
+    def _options(self, use: MagicUse, text: str) -> dict[str, Any]:
         from rowmerge_nb.engine.spark.frames import is_frame
 
         settings = {
@@ -331,10 +331,12 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             for option in STATEMENT_OPTIONS.values()
             if option.is_setting
         }
+        words = set(re.findall(r"\w+", text.lower()))
+        # Other values that the cell names are no sources; the error says how they become some.
         frames = {
             name: value
             for name, value in self.shell.user_ns.items()
-            if not name.startswith("_") and is_frame(value)
+            if not name.startswith("_") and (is_frame(value) or name.lower() in words)
         }
         return {**settings, "namespace": frames}
 

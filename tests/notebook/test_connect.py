@@ -212,3 +212,12 @@ def test_the_variable_whose_engine_has_the_catalog_is_named(cells):
             "The engine in the variable other has it: write %%merge --engine other."
         )
     assert "There are: memory" in cells.run("%merge SELECT * FROM your.default.t").failure.hint
+
+
+def test_a_value_of_the_notebook_that_is_no_frame_is_answered_with_one(cells):
+    cells.shell.user_ns["rows"] = [{"id": 1}]
+    cells.run("old = %merge SELECT 1 AS id")
+    failure = cells.run("%merge SELECT * FROM rows").failure
+    assert failure.hint.endswith("rows = pd.DataFrame(rows)")
+    failure = cells.run("%%merge\nSELECT * FROM Old").failure
+    assert failure.hint.endswith("old = old.to_pandas()")
