@@ -15,6 +15,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     UNIT_MICROSECONDS,
     UNIT_MONTHS,
     is_zoned,
+    most_units,
     precision_of,
 )
 
@@ -82,9 +83,10 @@ def moment_text(
         text = writer(word, [f"CAST({text} AS TIMESTAMP)" for text in texts], plain)
     else:
         text = _on_clock(texts[-1], lambda clock: writer(word, [*texts[:-1], clock], plain))
-    if name != "date_add" or sql_type.base == "date" or not e.may_exceed_integer(node.arguments[1]):
+    if name != "date_add":
         return text
-    far = f"{texts[0]} NOT BETWEEN -2147483648 AND 2147483647 AND {texts[1]} IS NOT NULL"
+    most = most_units(word, sql_type)
+    far = f"{texts[0]} NOT BETWEEN {-most} AND {most} AND {texts[1]} IS NOT NULL"
     return (
         f"CASE WHEN {far} THEN"
         f" {fail('INVALID_FUNCTION_ARGUMENT', text_literal('integer overflow'))} ELSE {text} END"

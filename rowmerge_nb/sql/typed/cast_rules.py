@@ -78,6 +78,23 @@ def can_cast(source: Type, target: Type) -> bool:
     return target.base in _TARGETS.get(source.base, frozenset())
 
 
+def json_refusal(source: Type, target: Type) -> tuple[str, str] | None:
+    """Return Trino's code and message of a nested cast to or from JSON, unless a type is to blame.
+
+    >>> from rowmerge_nb.spi.types import JSON, parse_type
+    >>> json_refusal(parse_type("map(date, integer)"), JSON)
+    ('INVALID_CAST_ARGUMENT', 'Cannot cast map(date, integer) to JSON')
+    """
+    if source.base == "row" and target.base == "json":
+        wrong = next((leaf for leaf in leaves(source) if not has_json_form(leaf)), source)
+        return "INVALID_FUNCTION_ARGUMENT", f"Unsupported type: {wrong}"
+    if source.base == "map" and target.base == "json" and has_json_form(source.parameters[0]):
+        return "INVALID_CAST_ARGUMENT", f"Cannot cast {source} to JSON"
+    if source.base == "json" and target.base in {"row", "map"}:
+        return "INVALID_CAST_ARGUMENT", f"Cannot cast JSON to {target}"
+    return None
+
+
 def is_cast_supported(source: Type, target: Type) -> bool:
     """Return whether this engine has a cast that Trino has.
 

@@ -413,16 +413,6 @@ def is_null(node: Typed) -> bool:
     return isinstance(node, Constant) and node.value is None
 
 
-def may_exceed_integer(node: Typed) -> bool:
-    """Return whether a bigint may exceed the range of integer. A cast from a smaller type cannot.
-
-    >>> may_exceed_integer(Apply(Type("bigint"), "cast", (Column(Type("smallint"), "a"),)))
-    False
-    """
-    made_of = node.arguments[0] if isinstance(node, Apply) and node.name == "cast" else node
-    return made_of.type.base not in {"tinyint", "smallint", "integer"}
-
-
 def is_deterministic(node: Typed) -> bool:
     for part in walk(node):
         if isinstance(part, Subquery) and not part.deterministic:

@@ -42,6 +42,8 @@ UNIT_MICROSECONDS: Final = {
     "week": 604_800_000_000,
 }
 UNIT_MONTHS: Final = {"month": 1, "quarter": 3, "year": 12}
+_MOST_MICROSECONDS: Final = 9 * 10**18
+_MOST_YEARS: Final = {"date": 5_800_000, "timestamp": 292_000}
 _ORDER: Final = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
 _BY_NAME: Final = {t.base: t for t in (TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE)}
 _MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")
@@ -498,6 +500,19 @@ def spark_type(kind: Type) -> str:
     if is_zoned(kind):
         return "STRUCT<`instant`: TIMESTAMP, `zone`: STRING>"
     return _SPARK[kind.base]
+
+
+def most_units(unit: str, sql_type: Type) -> int:
+    """Return the number of units by which a date or timestamp can be moved: more overflow.
+
+    >>> most_units("year", DATE), most_units("second", Type("timestamp", (3,)))
+    (5800000, 9000000000000)
+    """
+    if unit in UNIT_MONTHS:
+        return _MOST_YEARS["date" if sql_type == DATE else "timestamp"] * 12 // UNIT_MONTHS[unit]
+    if sql_type == DATE:
+        return _MOST_YEARS["date"] * 365 // (7 if unit == "week" else 1)
+    return _MOST_MICROSECONDS // UNIT_MICROSECONDS.get(unit, 1)
 
 
 def precision_of(kind: Type) -> int:

@@ -50,7 +50,7 @@ from rowmerge_nb.sql.tree import json_expressions as j
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, too_deep
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.cast_rules import can_cast, is_cast_supported
+from rowmerge_nb.sql.typed.cast_rules import can_cast, is_cast_supported, json_refusal
 from rowmerge_nb.sql.typed.readings import outer_columns
 from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
@@ -716,6 +716,9 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.context.error("TYPE_MISMATCH", "UNKNOWN is not a valid type", node.span)
         value = self.analyze(node.value)
         if not can_cast(value.type, target):
+            code, message = json_refusal(value.type, target) or ("TYPE_MISMATCH", "")
+            if message:
+                self.context.error(code, message, node.span)
             self.context.error("TYPE_MISMATCH", f"Cannot cast {value.type} to {target}", node.span)
         self._check_precision(value.type, target, node)
         target = cast_type(value.type, target)

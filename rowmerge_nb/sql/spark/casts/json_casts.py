@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import backquoted
-from rowmerge_nb.spi.types import BIGINT, DOUBLE, INTEGER, JSON, VARCHAR
+from rowmerge_nb.spi.types import BIGINT, DOUBLE, JSON, VARCHAR
 from rowmerge_nb.sql.functions.json_functions import AS_DOUBLES, escaped
 from rowmerge_nb.sql.spark.casts.text_casts import fitting, shown_date, shown_moment
 from rowmerge_nb.sql.spark.text import fail, once
@@ -396,9 +396,18 @@ def _from_variant(
     if target.base == "json":
         return escaped(f"to_json({value})")
     if target.base == "varchar":
-        whole = fitting(text, JSON, target, safe)
+
+        def fit(shown: str) -> str:
+            if not (document and target.parameters):
+                return fitting(shown, JSON, target, safe)
+            return (
+                f"CASE WHEN {shown} IS NULL OR char_length({shown}) <= {target.parameters[0]} THEN"
+                f" {shown} ELSE {message} END"
+            )
+
+        whole = fit(text)
         floating = once(
-            lambda shown: fitting(shown, JSON, target, safe),
+            fit,
             cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, VARCHAR, safe),
         )
         return (
@@ -427,12 +436,15 @@ def _from_variant(
                 f" {_failure(text, target, safe=safe)})"
             )
         if is_integer(target) and target != BIGINT:
-            # Trino's message has the type integer for all smaller types.
             low, high = -RANGES[target.base] - 0.5, RANGES[target.base] - 0.5
-            number_text = f"CAST({number} AS STRING)"
+            far = fail(
+                "NUMERIC_VALUE_OUT_OF_RANGE",
+                text_literal(f"Out of range for {target.base}: "),
+                f"CAST({number} AS STRING)",
+            )
             floating = (
                 f"IF({number} > {low}D AND {number} < {high}D, {floating},"
-                f" {_failure(number_text, INTEGER, safe=safe)})"
+                f" {'NULL' if safe else far})"
             )
         one = f"CAST(IF(try_variant_get({value}, '$', 'boolean'), 1, 0) AS {spark_type(target)})"
         return (

@@ -431,19 +431,12 @@ def _shown_real(text: str) -> str:
 _SEVEN_DIGITS: Final = 7
 
 
-_UNCHECKED: Final = frozenset(
-    {
-        "json",
-        "time",
-        "timestamp",
-        "timestamp with time zone",
-        "interval day to second",
-        "interval year to month",
-    }
-)
+_UNCHECKED: Final = frozenset({"json", "timestamp", "timestamp with time zone"})
 """Types whose cast to text Trino does not check: a text that is too long fails when stored or sent,
 even under TRY.
 """
+_CANNOT: Final = frozenset({"boolean", "time", "interval day to second", "interval year to month"})
+"""Types with other words in the error of a text that is too long."""
 
 
 def _in_base_64(text: str) -> str:
@@ -456,12 +449,10 @@ def fitting(text: str, source: Type, target: Type, safe: bool, plain: str | None
         return text
     length = target.parameters[0]
     words = ["'Value '", text] if plain is None else ["'Value '", plain, "' ('", text, "')'"]
-    message = _failure(
-        safe,
-        "INVALID_CAST_ARGUMENT",
-        *words,
-        text_literal(f" cannot be represented as {target.base}({length})"),
-    )
+    end = f" cannot be represented as {target.base}({length})"
+    if source.base in _CANNOT:
+        words, end = ["'Cannot cast \\''", text], f"' to {target.base}({length})"
+    message = _failure(safe, "INVALID_CAST_ARGUMENT", *words, text_literal(end))
     if source.base in _UNCHECKED:
         message_start = text_literal(f"Character count exceeds length limit {length}: base64:")
         message = fail("GENERIC_INTERNAL_ERROR", message_start, _in_base_64(text))

@@ -29,6 +29,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     UNIT_MICROSECONDS,
     UNIT_MONTHS,
     is_zoned,
+    most_units,
     precision_of,
     spark_type,
 )
@@ -44,6 +45,7 @@ _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 _MILLISECONDS: Final = Type("timestamp", (3,))
 _CLOCK_UNITS: Final = ("millisecond", "second", "minute", "hour")
 _UNITS: Final = (*UNIT_MICROSECONDS, *UNIT_MONTHS)
+_SMALL: Final = 100_000
 _DAY_MICROS: Final = 86_400_000_000
 
 
@@ -108,15 +110,25 @@ def _truncated(name: str, text: str, sql_type: Type) -> str:
 def _added(node: e.Apply, fail: Callable[..., str], name: str, number: str, text: str) -> str:
     """Write a moment moved by units, whose number must be an integer."""
     moved = _by_unit(_moved)(node, fail, name, number, text)
-    if node.arguments[-1].type.base in {"date", "time"} or not e.may_exceed_integer(
-        node.arguments[1]
-    ):
+    sql_type = node.arguments[-1].type
+    if sql_type.base == "time" or _is_small(node.arguments[1]):
         return moved
     overflow = fail(_CODE, "'integer overflow'")
-    return (
-        f"IF({number} NOT BETWEEN -2147483648 AND 2147483647 AND {text} IS NOT NULL, {overflow},"
-        f" {moved})"
-    )
+    # Spark's own overflow would have the code of a number.
+    unit = node.arguments[0]
+    if isinstance(unit, e.Constant):
+        most = str(most_units((unit.value or "").lower(), sql_type))
+    else:
+        cases = " ".join(f"WHEN '{u}' THEN {most_units(u, sql_type)}" for u in _units(sql_type))
+        most = f"CASE lower({name}) {cases} END"
+    far = f"{number} NOT BETWEEN - {most} AND {most} AND {text} IS NOT NULL"
+    return f"IF({far}, {overflow}, {moved})"
+
+
+def _is_small(number: e.Typed) -> bool:
+    """Return whether a number is a constant that moves no usual moment out of range."""
+    plain = number.arguments[0] if isinstance(number, e.Apply) and number.name == "cast" else number
+    return isinstance(plain, e.Constant) and abs(int(plain.value or 0)) <= _SMALL
 
 
 def _moved(unit: str, number: str, text: str, sql_type: Type) -> str:
