@@ -60,11 +60,12 @@ and {others} others.
   or OFFSET, which are refused as on Trino.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
-  A moment or a JSON value that has no room in `varchar(n)` fails with Trino's internal error where it is cast, also under `TRY_CAST`; in Trino where it is stored or sent.
+  `date_add` of a date beyond its range and `DATE + INTERVAL` are INVALID_FUNCTION_ARGUMENT and NUMERIC_VALUE_OUT_OF_RANGE here, internal errors in Trino.
+  A timestamp, or a text within JSON, that has no room in `varchar(n)` fails with Trino's internal error where it is cast, also under `TRY_CAST`; in Trino where it is stored or sent.
 - **Words of FUNCTION_NOT_FOUND.** The list of what a function takes is Trino's. Code and place are Trino's. A part of a JSON value that cannot
   be cast to its type (`CAST(JSON '["x"]' AS array(bigint))`) is named without the whole value around it, which Trino adds.
 - **Functions and values** that were asked of a Trino 476 beside this engine, more than fifty thousand, and answered otherwise. Patterns of regular expressions that are no constants may not have classes of POSIX outside of brackets (NOT_SUPPORTED), and are read
-  as Java's where classes of characters hold more than characters. `date_add` beyond the range of its type fails with another code.
+  as Java's where classes of characters hold more than characters. `date_add` beyond the range of its type says "integer overflow", Trino also which calculation it was.
   Numbers in hexadecimal
   (`CAST('0x1p3' AS double)`, which Java reads) are refused. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
@@ -74,7 +75,10 @@ and {others} others.
   `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `SELECT DISTINCT x, abs(x) ... ORDER BY abs(x)` is answered, and refused by Trino. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
   microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
-- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. **`SET TIME ZONE`** holds for all clocks that
+- **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. It lacks Trino's functions of sketches, probability and colors, which [functions](functions.md) refuses by name.
+  It also lacks `spooky_hash_v2_32`, `spooky_hash_v2_64`, `numeric_histogram`, `approx_most_frequent`, `word_stem` and `parse_data_size`. Nor has it `from_iso8601_timestamp_nanos`, `from_unixtime_nanos`, `variant_is_null` and `table_changes`.
+  It also lists `index`, `char2hexint` and
+  `great_circle_distance`, which are Trino's with its plugins for Teradata and geography. **`SET TIME ZONE`** holds for all clocks that
   have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** writes the query anew, as Trino does; one with ROLLUP,
   CUBE or GROUPING SETS stands as it was written, and so do calls of JSON functions, `listagg` and LIMIT ALL, which is left out.
 - **`DESCRIBE OUTPUT`** of SHOW and DESCRIBE names no catalog, schema and table, where Trino names those of `information_schema`; texts of EXPLAIN and SHOW are `varchar` without a length.

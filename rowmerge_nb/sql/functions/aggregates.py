@@ -241,8 +241,8 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
         *(
             "boolean",
             "boolean, double",
-            "t) T:comparable",
-            "t, double) T:comparable",
+            "T) T:comparable",
+            "T, double) T:comparable",
             "unknown",
             "unknown, double",
         ),

@@ -67,7 +67,7 @@ SIGNATURES: Final[dict[str, tuple[str, ...]]] = {
         ("ltrim", "rtrim", "trim"),
         ("char(x)", "char(x), codepoints", "varchar(x)", "varchar(x), codepoints"),
     ),
-    "array_join": ("array(e), varchar) E", "array(e), varchar, varchar) E"),
+    "array_join": ("array(E), varchar) E", "array(E), varchar, varchar) E"),
     "mod": (
         *(
             "bigint, bigint",
@@ -144,3 +144,57 @@ MOMENTS: Final = {
 """Date and time functions with a unit, a pattern or a zone: see
 `rowmerge_nb.sql.analyzer.expressions.moment_calls`.
 """
+
+LISTED: Final = """
+scalar at_timezone(timestamp(p) with time zone, varchar(x)) -> timestamp(p) with time zone
+aggregate checksum(T) -> varbinary
+scalar concat(E, array(E)) -> array(E)
+scalar concat(array(E)) -> array(E)
+scalar concat(array(E), E) -> array(E)
+scalar concat(char(x), char(y)) -> char(u)
+scalar concat(varbinary) -> varbinary
+scalar concat(varchar) -> varchar
+scalar current_date() -> date
+scalar date_add(varchar(x), bigint, date) -> date
+scalar date_add(varchar(x), bigint, time(p)) -> time(p)
+scalar date_add(varchar(x), bigint, timestamp(p)) -> timestamp(p)
+scalar date_add(varchar(x), bigint, timestamp(p) with time zone) -> timestamp(p) with time zone
+scalar date_diff(varchar(x), date, date) -> bigint
+scalar date_diff(varchar(x), time(p), time(p)) -> bigint
+scalar date_diff(varchar(x), timestamp(p) with time zone, timestamp(p) with time zone) -> bigint
+scalar date_diff(varchar(x), timestamp(p), timestamp(p)) -> bigint
+scalar date_format(timestamp(p) with time zone, varchar(x)) -> varchar
+scalar date_format(timestamp(p), varchar(x)) -> varchar
+scalar date_parse(varchar(x), varchar(y)) -> timestamp(3)
+scalar date_trunc(varchar(x), date) -> date
+scalar date_trunc(varchar(x), time(p)) -> time(p)
+scalar date_trunc(varchar(x), timestamp(p)) -> timestamp(p)
+scalar date_trunc(varchar(x), timestamp(p) with time zone) -> timestamp(p) with time zone
+table exclude_columns(unknown, unknown) -> unknown
+scalar format_datetime(timestamp(p) with time zone, varchar(x)) -> varchar
+scalar format_datetime(timestamp(p), varchar(x)) -> varchar
+scalar from_iso8601_date(varchar(x)) -> date
+scalar from_iso8601_timestamp(varchar(x)) -> timestamp(3) with time zone
+scalar from_unixtime(double) -> timestamp(3) with time zone
+scalar from_unixtime(double, bigint, bigint) -> timestamp(3) with time zone
+scalar from_unixtime(double, varchar(x)) -> timestamp(3) with time zone
+scalar greatest(E) -> E
+scalar least(E) -> E
+scalar json_extract(json, jsonpath) -> json
+scalar json_extract(varchar(x), jsonpath) -> json
+scalar json_extract_scalar(json, jsonpath) -> varchar
+scalar json_extract_scalar(varchar(x), jsonpath) -> varchar(x)
+scalar json_size(json, jsonpath) -> bigint
+scalar json_size(varchar(x), jsonpath) -> bigint
+scalar now() -> timestamp(3) with time zone
+scalar parse_datetime(varchar(x), varchar(y)) -> timestamp(3) with time zone
+scalar timezone(timestamp(p) with time zone) -> varchar
+scalar timezone_hour(timestamp(p) with time zone) -> bigint
+scalar timezone_minute(timestamp(p) with time zone) -> bigint
+scalar typeof(T) -> varchar
+scalar with_timezone(timestamp(p), varchar(x)) -> timestamp(p) with time zone
+table sequence(bigint, bigint, bigint) -> unknown
+"""
+"""Rows of SHOW FUNCTIONS for what is in no table, as Trino lists them: the kind, then the signature."""
+UNLISTED: Final = frozenset({"format"})
+"""Functions that are part of Trino's grammar, so that SHOW FUNCTIONS does not list them."""

@@ -42,13 +42,13 @@ from rowmerge_nb.sql.functions.all_functions import (
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-_IN_CAPITALS: Final = frozenset(
+_IN_ORDER: Final = frozenset(
     [
         *("map", "map_concat", "map_filter", "map_zip_with", "transform_keys", "transform_values"),
         *("flatten", "reduce", "reduce_agg", "transform", "zip", "zip_with"),
     ]
 )
-"""Functions whose type variables are capitals in Trino's errors."""
+"""Functions whose type variables Trino's errors list in the order of their declaration."""
 _VOLATILE: Final = frozenset({"random", "rand", "uuid", "shuffle"})
 
 
@@ -98,20 +98,14 @@ class Overload:
         """The signature as in Trino's errors."""
         constraints = (
             self.constraints
-            if self._in_capitals
+            if self.name in _IN_ORDER or ", ".join(self.parameters).startswith("map(K,V), K")
             else ", ".join(sorted(self.constraints.split(", ")))
         )
         return f"{self.name}({self.as_shown(', '.join(self.parameters))}) {constraints}".rstrip()
 
     def as_shown(self, types: str) -> str:
         """Return types as Trino lists them."""
-        if not self._in_capitals:
-            types = re.sub(r"\b[A-Z]\b", lambda variable: variable[0].lower(), types)
         return re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", types)
-
-    @property
-    def _in_capitals(self) -> bool:
-        return self.name in _IN_CAPITALS or ", ".join(self.parameters).startswith("map(K,V), K")
 
 
 @functools.cache

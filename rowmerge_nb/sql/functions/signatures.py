@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, decimal_of, parse_type
+from rowmerge_nb.sql.functions.all_functions import LISTED, UNLISTED
 from rowmerge_nb.sql.functions.overloads import Overload, listed, overloads, parts
 from rowmerge_nb.sql.typed.type_rules import (
     as_decimal,
@@ -390,7 +391,14 @@ def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
     ('abs', 'bigint', 'bigint', 'scalar', True, '')
     """
     rows = []
+    for line in LISTED.strip().splitlines():
+        function_kind, _, row = line.partition(" ")
+        name, _, rest = row.partition("(")
+        arguments, _, result = rest.partition(") -> ")
+        rows.append((name, result, arguments, function_kind, function_kind != "table", ""))
     for function_kind, entry in listed():
+        if entry.name in UNLISTED:
+            continue
         arguments = entry.as_shown(", ".join(entry.parameters))
         rows.append(
             (entry.name, _shown_result(entry), arguments, function_kind, entry.deterministic, "")

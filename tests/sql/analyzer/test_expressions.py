@@ -181,11 +181,11 @@ def test_nan_is_compared_as_ieee_754_says():
         ),
         (
             "cardinality(1)",
-            "Unexpected parameters (integer) for function cardinality. Expected: cardinality(array(e)) E, cardinality(hyperloglog), cardinality(map(k,v)) K, V, cardinality(setdigest)",
+            "Unexpected parameters (integer) for function cardinality. Expected: cardinality(array(E)) E, cardinality(hyperloglog), cardinality(map(K,V)) K, V, cardinality(setdigest)",
         ),
         (
             "array_join(1, 'a')",
-            "Unexpected parameters (integer, varchar(1)) for function array_join. Expected: array_join(array(e), varchar) E, array_join(array(e), varchar, varchar) E",
+            "Unexpected parameters (integer, varchar(1)) for function array_join. Expected: array_join(array(E), varchar) E, array_join(array(E), varchar, varchar) E",
         ),
         (
             "flatten(1)",
@@ -197,11 +197,11 @@ def test_nan_is_compared_as_ieee_754_says():
         ),
         (
             "merge(1)",
-            "Unexpected parameters (integer) for function merge. Expected: merge(hyperloglog), merge(qdigest(v)) V, merge(tdigest)",
+            "Unexpected parameters (integer) for function merge. Expected: merge(hyperloglog), merge(qdigest(V)) V, merge(tdigest)",
         ),
         (
             "checksum()",
-            "Unexpected parameters () for function checksum. Expected: checksum(t) T:comparable",
+            "Unexpected parameters () for function checksum. Expected: checksum(T) T:comparable",
         ),
         (
             "mod('a', 1)",
@@ -209,7 +209,7 @@ def test_nan_is_compared_as_ieee_754_says():
         ),
         (
             "element_at(1, 1)",
-            "Unexpected parameters (integer, integer) for function element_at. Expected: element_at(array(e), bigint) E, element_at(map(K,V), K) K, V",
+            "Unexpected parameters (integer, integer) for function element_at. Expected: element_at(array(E), bigint) E, element_at(map(K,V), K) K, V",
         ),
     ],
 )

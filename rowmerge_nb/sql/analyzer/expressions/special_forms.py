@@ -139,7 +139,7 @@ _NOT_PLAIN: Final = frozenset({"array", "map", "row", "json"})
 def _typeof(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
     values = [analyzer.analyze(argument) for argument in node.arguments]
     if len(values) != 1:
-        analyzer.unexpected(node, [value.type for value in values], "typeof(t) T")
+        analyzer.unexpected(node, [value.type for value in values], "typeof(T) T")
     name = e.Constant(VARCHAR, str(values[0].type))
     if not any(isinstance(part, (e.Aggregate, e.Column)) for part in e.walk(values[0])):
         return name
