@@ -122,7 +122,6 @@ class Scans:
                 self._views.add(binding.view)
 
     def scan(self, node: TableScan) -> Any:
-        """See `LoweringTables.scan`."""
         if is_spark_frame(node.table.dataframe):
             return self._spark_rows(
                 node.table, node.columns, [symbol.name for symbol in node.outputs]
