@@ -6,6 +6,7 @@ import re
 import tempfile
 import threading
 import time
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,18 +25,24 @@ from rowmerge_nb.sql.typed.cast_rules import can_cast, is_cast_supported
 from rowmerge_nb.sql.typed.type_rules import zoned
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rowmerge_nb.sql.functions.overloads import Overload
 
 __all__ = ["functions"]
 
-SHARE: Final = 20
-LONG: Final = 0.4
-"""Seconds for one of so many shares of the rows, above which the time of all is an estimate."""
+FEW: Final = 10_000
+"""The rows of the first run of a call."""
 
-LONGEST: Final = 30.0
-"""Seconds after which Spark's work on an expression is stopped."""
+LONG: Final = 0.5
+"""Seconds of the first run above which a call is measured over those rows alone; half of it allows
+ten times the rows. A run that is late lowers it.
+"""
+
+LONGEST: Final = 10.0
+"""Seconds after which an engine's work on a call is stopped."""
+
+VIEWS: Final = ("few_samples", "some_samples", "all_samples")
 
 SAMPLES: Final = {
     "boolean": ("bo", "id % 3 = 0"),
@@ -191,51 +198,83 @@ class Example:
     suffix: str = ""
 
 
+@dataclass(frozen=True)
+class Timing:
+    """The seconds of a call, and the view of rows that it was measured over."""
+
+    seconds: float
+    view: str
+
+
 @dataclass
 class Clock:
     """Times queries of Spark and DuckDB; a query that was timed is not timed again."""
 
     spark: Any
     duck: Any
-    seconds: dict[str, tuple[float, bool] | str] = field(default_factory=dict)
+    rows: dict[str, int] = field(default_factory=dict)
+    longest_first: float = LONG
+    timings: dict[tuple[str, str | None], Timing | str] = field(default_factory=dict)
 
-    def of_spark(self, expression: str) -> tuple[float, bool] | str:
-        """Return the seconds of an expression over all rows and whether they are estimated, or an
-        error.
+    def of_spark(self, query: str, view: str | None = None) -> Timing | str:
+        """Return the time of a query over a view, by default over as many rows as it is quick for,
+        or an error.
         """
-        return self._timed(f"spark {expression}", lambda rows: self._run(expression, rows))
-
-    def _run(self, query: str, rows: str) -> None:
-        frame = self.spark.sql(
-            query.replace("v_samples", f"v_{rows}").replace("samples_by_name", rows)
-        )
-        stop = threading.Timer(LONGEST, self.spark.sparkContext.cancelAllJobs)
-        stop.start()
-        try:
-            frame.write.format("noop").mode("overwrite").save()
-        finally:
-            stop.cancel()
-
-    def of_duckdb(self, expression: str) -> tuple[float, bool] | str:
-        """Return the same of DuckDB."""
 
         def run(rows: str) -> None:
-            self.duck.execute(f"SELECT max(hash(x)) FROM (SELECT {expression} AS x FROM {rows})")
+            frame = self.spark.sql(
+                query.replace("v_samples", f"v_{rows}").replace("samples_by_name", rows)
+            )
+            with _stopped(self.spark.sparkContext.cancelAllJobs):
+                frame.write.format("noop").mode("overwrite").save()
 
-        return self._timed(f"duckdb {expression}", run)
+        return self._timed(f"spark {query}", run, view)
 
-    def _timed(self, key: str, run: Any) -> tuple[float, bool] | str:
-        if key not in self.seconds:
-            try:
-                few = min(_seconds(lambda: run("few_samples")) for _ in range(2))
-                self.seconds[key] = (
-                    (few * SHARE, True)
-                    if few > LONG
-                    else (_seconds(lambda: run("all_samples")), False)
+    def of_duckdb(self, expression: str, view: str) -> Timing | str:
+        """Return the time of an expression over a view, or an error."""
+
+        def run(rows: str) -> None:
+            with _stopped(self.duck.interrupt):
+                self.duck.execute(
+                    f"SELECT max(hash(x)) FROM (SELECT {expression} AS x FROM {rows})"
                 )
+
+        return self._timed(f"duckdb {expression}", run, view)
+
+    def _timed(self, key: str, run: Callable[[str], None], view: str | None) -> Timing | str:
+        if (key, view) not in self.timings:
+            try:
+                self.timings[key, view] = self._timing(run, view)
             except Exception as error:  # noqa: BLE001 - whatever an engine refuses is not measured, and the table says why
-                self.seconds[key] = str(error).split("\n")[0][:100]
-        return self.seconds[key]
+                self.timings[key, view] = str(error).split("\n")[0][:100]
+        return self.timings[key, view]
+
+    def _timing(self, run: Callable[[str], None], view: str | None) -> Timing:
+        first = _seconds(lambda: run(VIEWS[0]))
+        if view is None:
+            view = VIEWS[(first <= self.longest_first) + (first <= self.longest_first / 2)]
+        # The second run has Spark's compiled code.
+        return Timing(_seconds(lambda: run(view)), view)
+
+
+@contextmanager
+def _stopped(stop: Callable[[], object]) -> Iterator[None]:
+    """Call ``stop`` every second once the context has taken too long: work may begin late."""
+    is_over = threading.Event()
+
+    def watch() -> None:
+        seconds = LONGEST
+        while not is_over.wait(seconds):
+            stop()
+            seconds = 1.0
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        is_over.set()
+        watcher.join()
 
 
 def _seconds(run: Any) -> float:
@@ -244,11 +283,12 @@ def _seconds(run: Any) -> float:
     return time.perf_counter() - begun
 
 
-def functions(rows: int, words: Sequence[str], seconds: float = 1200) -> None:
-    """Print the times of every function and cast over so many rows, and the ratios.
+def functions(rows: int, words: Sequence[str], seconds: float = 600) -> None:
+    """Print the times of every function and cast, the rows that each was measured over, and the
+    ratios.
 
     Args:
-        rows: the number of rows.
+        rows: the most rows; slow calls get a hundredth or a tenth of a million.
         words: parts of the calls to measure; all if empty.
         seconds: after this time, no further function is measured.
     """
@@ -263,19 +303,22 @@ def functions(rows: int, words: Sequence[str], seconds: float = 1200) -> None:
             clock = Clock(session, duck)
             _fill(clock, rows, folder)
             names = _spark_names(session), _duckdb_names(duck)
-            print(
-                "| function | s | Spark's own | ratio | DuckDB's |\n| --- | ---: | ---: | ---: | ---: |"
-            )
             chosen = [
                 example
                 for example in _examples()
                 if not words or any(word in example.text.lower() for word in words)
             ]
             ends, lines = time.monotonic() + seconds, []
-            for example in chosen:
-                if time.monotonic() > ends:
+            for number, example in enumerate(chosen):
+                left = ends - time.monotonic()
+                if left < 0:
                     break
+                clock.longest_first = min(LONG, left / (len(chosen) - number) / 2)
                 lines.append(_line(clock, example, *names))
+            print(
+                "| function | rows | s | Spark's own | ratio | DuckDB's |"
+                "\n| --- | ---: | ---: | ---: | ---: | ---: |"
+            )
             for _, line in sorted(lines, key=lambda entry: -entry[0]):
                 print(line)
             if unmeasured := chosen[len(lines) :]:
@@ -289,7 +332,8 @@ def functions(rows: int, words: Sequence[str], seconds: float = 1200) -> None:
 def _fill(clock: Clock, rows: int, folder: str) -> None:
     columns = ", ".join(f"{text} AS {name}" for name, text in SAMPLES.values())
     zone = f"named_struct('instant', tz, 'zone', 'Europe/Berlin') AS {ZONED_COLUMN}"
-    for view, number in (("all_samples", rows), ("few_samples", max(rows // SHARE, 1))):
+    clock.rows = dict(zip(VIEWS, (min(FEW, rows), min(10 * FEW, rows), rows), strict=True))
+    for view, number in clock.rows.items():
         samples = clock.spark.sql(
             f"SELECT *, {zone} FROM (SELECT {columns} FROM range(0, {number}, 1, 2))"
         ).cache()
@@ -419,19 +463,21 @@ def _line(
     try:
         ours = clock.of_spark(_printed(example.text))
     except RowMergeError as error:
-        return -1.0, f"| `{example.text}` | not measured: {str(error).splitlines()[0][:90]} | | | |"
-    spark = _own(clock, example, in_spark)
-    duck = _duckdb(clock, example, in_duckdb)
+        reason = str(error).splitlines()[0][:90]
+        return -1.0, f"| `{example.text}` | | not measured: {reason} | | | |"
     if isinstance(ours, str):
-        return -1.0, f"| `{example.text}` | not measured: {ours} | | | |"
-    ratio = ours[0] / spark[0] if spark else 0.0
+        return -1.0, f"| `{example.text}` | | not measured: {ours} | | | |"
+    spark = _own(clock, example, in_spark, ours.view)
+    duck = _duckdb(clock, example, in_duckdb, ours.view)
+    ratio = ours.seconds / spark.seconds if spark else 0.0
     ratio_text = f"{ratio:.1f}" if spark else ""
     cells = (_cell(ours), _cell(spark), ratio_text, _cell(duck))
-    return ratio or ours[0] / 100, f"| `{example.text}` | {' | '.join(cells)} |"
+    line = f"| `{example.text}` | {clock.rows[ours.view]:,} | {' | '.join(cells)} |"
+    return ratio or ours.seconds / 100, line
 
 
-def _cell(seconds: tuple[float, bool] | None) -> str:
-    return "" if seconds is None else f"{'~' * seconds[1]}{seconds[0]:.2f}"
+def _cell(timing: Timing | None) -> str:
+    return "" if timing is None else f"{timing.seconds:.2f}"
 
 
 def _printed(text: str) -> str:
@@ -450,16 +496,16 @@ def _type(name: str) -> Type:
     return parse_type("varchar" if name in WORDS else name)
 
 
-def _own(clock: Clock, example: Example, names: set[str]) -> tuple[float, bool] | None:
+def _own(clock: Clock, example: Example, names: set[str], view: str) -> Timing | None:
     text = _foreign(example, SPARK, names, spark=True)
-    seconds = clock.of_spark(f"SELECT {text} AS x FROM samples_by_name") if text else None
-    return None if isinstance(seconds, str) else seconds
+    timing = clock.of_spark(f"SELECT {text} AS x FROM samples_by_name", view) if text else None
+    return None if isinstance(timing, str) else timing
 
 
-def _duckdb(clock: Clock, example: Example, names: set[str]) -> tuple[float, bool] | None:
+def _duckdb(clock: Clock, example: Example, names: set[str], view: str) -> Timing | None:
     text = _foreign(example, {}, names, spark=False)
-    seconds = clock.of_duckdb(text) if text else None
-    return None if isinstance(seconds, str) else seconds
+    timing = clock.of_duckdb(text, view) if text else None
+    return None if isinstance(timing, str) else timing
 
 
 def _foreign(example: Example, templates: dict[str, str], names: set[str], *, spark: bool) -> str:
