@@ -115,8 +115,12 @@ def test_the_documents_merge_on_iceberg(iceberg: rm.Engine, era: str, transforms
 
 
 @pytest.mark.parametrize("version", [2, 3])
-def test_pyiceberg_reads_what_the_plugin_has_committed(iceberg: rm.Engine, version: int) -> None:
+def test_pyiceberg_reads_what_the_plugin_has_committed(
+    iceberg: rm.Engine, version: int, trino_home: Path
+) -> None:
     pytest.importorskip("pyiceberg")
+    if version == 3 and list((trino_home / "lib").glob("*trino-spi-476.jar")):
+        pytest.skip("Trino 476 writes no tables of version 3")
     read = "agrees: Read back by PyIceberg"
     properties = f"WITH (format_version = {version}, partitioning = ARRAY['k'])"
     engine = iceberg
