@@ -49,7 +49,7 @@ def test_a_name_that_is_none_is_refused(tmp_path: Path, name: Any) -> None:
     [
         {"columns": "id bigint"},
         {"columns": ["id bigint"]},
-        {"columns": {"id": "number"}},
+        {"columns": {"id": "numeral"}},
         {"columns": {"id": 5}},
         {"columns": {}},
         {"columns": {"": "bigint"}},

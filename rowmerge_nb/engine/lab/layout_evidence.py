@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.engine.observers.statement_record import touched_row_keys
 from rowmerge_nb.engine.observers.touched_files import TargetReadsKeeper
 from rowmerge_nb.engine.result import Result
@@ -209,7 +210,7 @@ class EvidenceReader:
         reads = keeper.reads
         if reads is None:
             raise RuntimeError("The rehearsal ended before its finish call")
-        numbers = np.unique(reads.paths[np.isin(reads.keys, keys)])
+        numbers = ascending(reads.paths[np.isin(reads.keys, keys)])
         if len(numbers) and numbers[0] < 0:
             _refuse_files(index)
         paths = list(reads.files)
@@ -228,7 +229,7 @@ class EvidenceReader:
         self, record: Record, index: int
     ) -> tuple[pa.Table, pa.Array, npt.NDArray[np.int64]]:
         """Return the changed rows with their row ids, and the hashes of these."""
-        touched = np.unique(touched_row_keys(record))
+        touched = ascending(touched_row_keys(record))
         if record.left_out or record.every != 1:
             raise RowMergeError(
                 f"The record of statement {index} lacks pages",
@@ -264,7 +265,7 @@ class EvidenceReader:
         changed = ids.is_valid().to_numpy(zero_copy_only=False) & (np.array(pages.produced) > 0)
         positions = np.flatnonzero(changed)
         keys = row_keys([ids.take(pa.array(positions))], len(positions))
-        positions = positions[np.unique(keys, return_index=True)[1]]
+        positions = positions[ascending(keys, return_index=True)[1]]
         if "target" not in pages.witness.schema.names:
             raise RowMergeError(
                 f"The trace of statement {index} has no values of the table's rows",

@@ -52,7 +52,7 @@ def engine() -> Any:
         ("SHOW TABLES FROM nope", (1, 1), "nope"),
         ("DESCRIBE acounts", (1, 1), "acounts"),
         ("CALL memory.default.nothing()", (None, None), "memory.default.nothing"),
-        ("SELECT CAST(id AS number) FROM accounts", (1, 8), "number"),
+        ("SELECT CAST(id AS numeral) FROM accounts", (1, 8), "numeral"),
         ("SELECT 1 + upperr(name) FROM accounts", (1, 12), "upperr"),
         ("EXPLAIN\nUPDATE accounts SET name = 1", (2, 1), "1"),
         ("EXPLAIN UPDATE accounts\nSET name = 12", (1, 9), "12"),

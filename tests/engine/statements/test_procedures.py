@@ -101,9 +101,9 @@ def test_hive_tables_are_compacted_registered_and_taken_out_by_call(
             "'/nowhere' does not exist",
         ),
         (
-            "register_table('default', 'x', '/tmp', ARRAY['id number'])",
+            "register_table('default', 'x', '/tmp', ARRAY['id numeral'])",
             "INVALID_PROCEDURE_ARGUMENT",
-            "'id number' is not a column",
+            "'id numeral' is not a column",
         ),
         (
             "abort_transaction(12345)",
