@@ -265,7 +265,7 @@ class EvidenceReader:
         changed = ids.is_valid().to_numpy(zero_copy_only=False) & (np.array(pages.produced) > 0)
         positions = np.flatnonzero(changed)
         keys = row_keys([ids.take(pa.array(positions))], len(positions))
-        positions = positions[ascending(keys, return_index=True)[1]]
+        positions = positions[np.unique(keys, return_index=True)[1]]
         if "target" not in pages.witness.schema.names:
             raise RowMergeError(
                 f"The trace of statement {index} has no values of the table's rows",
