@@ -30,6 +30,7 @@ from rowmerge_nb.engine.lab.lab_rows import (
     sampled_rows,
 )
 from rowmerge_nb.engine.reruns.compared_stores import costs_of, target_of
+from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_options
 from rowmerge_nb.engine.reruns.temporary_stores import OpenStore, TemporaryStores
 from rowmerge_nb.engine.spark.interrupts import guarded, interruptible
 from rowmerge_nb.spi.types import from_arrow
@@ -79,13 +80,7 @@ class LabRequest:
         )
         if self.results is not None:
             checked_path(self.results, "results")
-        for name in REFUSED:
-            if self.options.get(name):
-                raise RowMergeError(
-                    f"The lab and the option {name} do not go together",
-                    code="INVALID_ARGUMENTS",
-                    hint=f"Leave {name} out.",
-                )
+        refuse_options("The lab", REFUSED, self.options)
 
 
 def run_lab(
@@ -245,13 +240,7 @@ def _subject(engine: RunningEngine, request: LabRequest) -> Subject:
     target = engine.full_name(
         _target_name(sql, request.options.get("dialect") or engine.options.dialect)
     )
-    metadata = engine.table_metadata(*target)
-    if metadata is None:
-        raise RowMergeError(
-            f"Table '{'.'.join(target)}' does not exist",
-            code="TABLE_NOT_FOUND",
-            hint="SHOW TABLES lists the tables.",
-        )
+    metadata = existing_table(engine, target)
     names = [column.name for column in metadata.columns]
     primary_key = metadata.properties.get("primary_key") or (names[0],)
     key = str(primary_key[0]) if request.key is None else request.key

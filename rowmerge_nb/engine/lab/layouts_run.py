@@ -26,6 +26,7 @@ from rowmerge_nb.engine.lab.layout_evidence import (
     sources_of,
     text_of,
 )
+from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_options
 from rowmerge_nb.engine.spark.interrupts import guarded
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.trace.file_costs import FileCount
@@ -79,13 +80,7 @@ class LayoutsRequest:
             lambda v: v is None or (type(v) is int and v >= 1),
             "a whole number from 1, or None",
         )
-        for name in REFUSED:
-            if self.options.get(name):
-                raise RowMergeError(
-                    f"A comparison of layouts and the option {name} do not go together",
-                    code="INVALID_ARGUMENTS",
-                    hint=f"Leave {name} out.",
-                )
+        refuse_options("A comparison of layouts", REFUSED, self.options)
 
 
 def compare_layouts(
@@ -165,13 +160,7 @@ class _Subject:
     @staticmethod
     def of(engine: RunningEngine, connectors: Mapping[str, Connector], table: str) -> _Subject:
         name = engine.full_name(table)
-        metadata = engine.table_metadata(*name)
-        if metadata is None:
-            raise RowMergeError(
-                f"Table '{'.'.join(name)}' does not exist",
-                code="TABLE_NOT_FOUND",
-                hint="SHOW TABLES lists the tables.",
-            )
+        metadata = existing_table(engine, name)
         connector = connectors[name[0]]
         files = files_of_table(connector, SchemaTableName(name[1], name[2])).values()
         data = [file for file in files if not file.deletes]

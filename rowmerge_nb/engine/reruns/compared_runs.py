@@ -11,6 +11,7 @@ from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, Trac
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.engine.reruns.compared_stores import CATALOGS, STORES
 from rowmerge_nb.engine.reruns.rerun import with_copy
+from rowmerge_nb.engine.reruns.rerun_checks import refuse_options
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.trace.comparison import Comparison, Side
 
@@ -53,15 +54,9 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
             hint=f"There are: {', '.join((*WAYS, CATALOGS, STORES))}.",
         )
     names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record", "fault")
-    clashing = [name for name in names if options.get(name)]
     if by != "flows" and options.get("flow") == Flow.MERGE:
-        clashing = [name for name in clashing if name != "flow"]
-    if clashing:
-        raise RowMergeError(
-            f"A comparison of {by} and the option {clashing[0]} do not go together",
-            code="INVALID_ARGUMENTS",
-            hint=f"Leave {clashing[0]} out.",
-        )
+        names = tuple(name for name in names if name != "flow")
+    refuse_options(f"A comparison of {by}", names, options)
     if statement_kind not in {"MERGE", "UPDATE", "DELETE"}:
         raise RowMergeError(
             f"{statement_kind} cannot be compared: it is run in one way only",

@@ -11,6 +11,7 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError, StatementInte
 from rowmerge_nb.base.names import did_you_mean, quoted
 from rowmerge_nb.engine.observers.fragment_samples import FragmentKeeper
 from rowmerge_nb.engine.reruns.rerun import with_copy
+from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_options
 from rowmerge_nb.engine.reruns.scratch_copies import ScratchCopies, ScratchCopy
 from rowmerge_nb.engine.reruns.temporary_stores import (
     STORE_KINDS,
@@ -50,7 +51,7 @@ def compare_catalogs(
 ) -> StoreComparison:
     """Run a statement in several catalogs; see `rowmerge_nb.engine.engine.Engine.compare`."""
     names = checked_catalogs(catalogs, connectors)
-    _check_options(CATALOGS, options)
+    refuse_options(f"A comparison of {CATALOGS}", REFUSED, options)
     venues = [Venue(name, name) for name in names]
     # Each statement of the comparison has a guard of its own.
     return guarded(partial(_compared, engine, connectors, sql, venues, options, CATALOGS))
@@ -67,7 +68,7 @@ def compare_stores(
     `rowmerge_nb.engine.engine.Engine.compare`.
     """
     names = checked_stores(stores, connectors)
-    _check_options(STORES, options)
+    refuse_options(f"A comparison of {STORES}", REFUSED, options)
     if stores is None:
         names += tuple(name for name, one in connectors.items() if one.name == "trino")
 
@@ -104,15 +105,6 @@ class Venue:
     catalog: str
     store: OpenStore | None = None
     refusal: RowMergeError | None = None
-
-
-def _check_options(by: str, options: Mapping[str, Any]) -> None:
-    for name in REFUSED:
-        if options.get(name):
-            _refuse(
-                f"A comparison of {by} and the option {name} do not go together",
-                f"Leave {name} out.",
-            )
 
 
 def checked_catalogs(catalogs: object, connectors: Mapping[str, Connector]) -> tuple[str, ...]:
@@ -154,13 +146,7 @@ def _compared(
     by: str,
 ) -> StoreComparison:
     target, statement_kind = target_of(engine, sql, options)
-    metadata = engine.table_metadata(*target)
-    if metadata is None:
-        raise RowMergeError(
-            f"Table '{'.'.join(target)}' does not exist",
-            code="TABLE_NOT_FOUND",
-            hint="SHOW TABLES lists the tables.",
-        )
+    metadata = existing_table(engine, target)
     # All copies have the same rows, whatever others commit meanwhile.
     source, _ = with_copy(engine.apart({}), target)
     copies = ScratchCopies(engine.apart({}), connectors, target, metadata)

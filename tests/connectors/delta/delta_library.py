@@ -18,6 +18,7 @@ def main(jars: str, job: str) -> None:
     settings = {
         "spark.jars": jars,
         "spark.ui.enabled": "false",
+        "spark.ui.showConsoleProgress": "false",
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.sql.session.timeZone": "UTC",

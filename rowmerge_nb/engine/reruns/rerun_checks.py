@@ -1,0 +1,42 @@
+"""What is checked before statements run again elsewhere."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from rowmerge_nb.base.errors import RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from rowmerge_nb.engine.catalog.engine_catalogs import TableName
+    from rowmerge_nb.engine.reruns.running_engine import RunningEngine
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+
+
+def refuse_options(what: str, refused: Iterable[str], options: Mapping[str, Any]) -> None:
+    """Raise INVALID_ARGUMENTS for the first option that has a value.
+
+    >>> refuse_options("The lab", ["fault", "near"], {"near": True})
+    Traceback (most recent call last):
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The lab and the option near do not go together. Leave near out.
+    """
+    for name in refused:
+        if options.get(name):
+            raise RowMergeError(
+                f"{what} and the option {name} do not go together",
+                code="INVALID_ARGUMENTS",
+                hint=f"Leave {name} out.",
+            )
+
+
+def existing_table(engine: RunningEngine, name: TableName) -> ConnectorTableMetadata:
+    """Return the columns and properties of a table, or raise TABLE_NOT_FOUND."""
+    metadata = engine.table_metadata(*name)
+    if metadata is None:
+        raise RowMergeError(
+            f"Table '{'.'.join(name)}' does not exist",
+            code="TABLE_NOT_FOUND",
+            hint="SHOW TABLES lists the tables.",
+        )
+    return metadata
