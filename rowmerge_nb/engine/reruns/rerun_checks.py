@@ -14,14 +14,14 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 
 
-def refuse_options(what: str, refused: Iterable[str], options: Mapping[str, Any]) -> None:
+def refuse_options(what: str, names: Iterable[str], options: Mapping[str, Any]) -> None:
     """Raise INVALID_ARGUMENTS for the first option that has a value.
 
     >>> refuse_options("The lab", ["fault", "near"], {"near": True})
     Traceback (most recent call last):
     rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The lab and the option near do not go together. Leave near out.
     """
-    for name in refused:
+    for name in names:
         if options.get(name):
             raise RowMergeError(
                 f"{what} and the option {name} do not go together",
