@@ -49,6 +49,8 @@ def run(program: str, cache_home: Path) -> list[str]:
         [sys.executable, "-c", program],
         capture_output=True,
         text=True,
+        # A Java that dies of a damaged cache may print any bytes.
+        errors="replace",
         check=False,
         env=environment,
         cwd=cache_home,
