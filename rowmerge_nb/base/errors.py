@@ -16,8 +16,11 @@ Codes are Trino's error names.
 
 from __future__ import annotations
 
+import linecache
 import os
+import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeVar
 
 if TYPE_CHECKING:
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_PACKAGE: Final = str(Path(__file__).parents[1]) + os.sep
 SHOWN_VALUE: Final = 80
 """Longer values of arguments are omitted from error messages."""
 
@@ -171,6 +175,19 @@ class RowMergeError(Exception):
         room = max(1, min(length, len(lines[line - 1]) - column + 1))
         return "\n".join([*numbered, " " * (width + 1 + column) + "^" * room])
 
+    def _render_traceback_(self) -> list[str]:
+        """Return the lines that IPython prints: the error in short, and for ``%tb`` the traceback."""
+        if self.__dict__.get("_is_printed"):
+            return "".join(traceback.format_exception(self)).rstrip("\n").split("\n")
+        self.__dict__["_is_printed"] = True
+        at, column, _ = self.shown
+        position = f"line {at}, column {column}: " if at is not None else ""
+        lines = [f"{type(self).__name__}: {self.code}: {position}{self.message}"]
+        lines += self.excerpt().split("\n") if self.excerpt() else []
+        lines += [self.hint] if self.hint else []
+        calls = _calls_of_user(self)
+        return [*lines, "", *calls, "%tb shows the traceback."] if calls else lines
+
     def __reduce__(self) -> tuple[Any, ...]:
         # Errors are pickled from tasks to the driver; pickle does not support keyword-only
         # arguments by default.
@@ -179,6 +196,21 @@ class RowMergeError(Exception):
             self.message,
             {k: v for k, v in self.__dict__.items() if k != "result"},
         )
+
+
+def _calls_of_user(error: BaseException) -> list[str]:
+    """Return the lines of cells and files that led to the package, the outermost first."""
+    calls = []
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        file = frame.f_code.co_filename
+        if file.startswith(_PACKAGE):
+            break
+        if frame.f_globals.get("__name__", "").split(".")[0] in {"IPython", "ipykernel"}:
+            continue
+        # IPython keeps a cell's text under a name that no file has.
+        where = f"{file}, line {line}" if Path(file).exists() else f"Cell line {line}"
+        calls.append(f"{where}: {linecache.getline(file, line).strip()}")
+    return calls
 
 
 def error_text(error: BaseException) -> str:

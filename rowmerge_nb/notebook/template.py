@@ -234,7 +234,7 @@ def _literal(value: Any) -> str:
         raise _NotSqlError(_FRAME)
     if isinstance(value, Mapping):
         raise _NotSqlError(
-            f"A {type(value).__name__} cannot be written as SQL; insert its values one by one, as"
+            f"A value of type {type(value).__name__} cannot be written as SQL; insert its values one by one, as"
             " in {{ name['key'] }}"
         )
     if isinstance(value, list | tuple):

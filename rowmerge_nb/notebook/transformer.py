@@ -121,9 +121,7 @@ def _is_code(line: str) -> bool:
 
 
 def _refusal(message: str, hint: str) -> RowMergeError:
-    error = RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
-    error.__dict__["_render_traceback_"] = lambda: [f"{type(error).__name__}: {error}"]
-    return error
+    return RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
 
 
 class ShownOnce(ast.NodeTransformer):

@@ -86,7 +86,7 @@ def test_a_wrong_expression_has_its_place(source, message, line, column, length)
     ("expression", "message"),
     [
         ("frame", "A DataFrame is not inserted with braces: name it in the statement without them"),
-        ("{'a': 1}", "A dict cannot be written as SQL"),
+        ("{'a': 1}", "A value of type dict cannot be written as SQL"),
         ("[]", "An empty list has no values to insert"),
         ("len", "A value of type builtin_function_or_method cannot be written as SQL"),
     ],

@@ -47,8 +47,9 @@ def refusal(notebook, cell):
         error = notebook.shell.run_cell(cell).error_before_exec
     assert isinstance(error, RowMergeError)
     assert notebook.engine.asked == []
-    # One line, without the frames of IPython.
-    assert captured.stdout.strip() == f"RowMergeError: {error}"
+    # Without the frames of IPython.
+    printed = f"RowMergeError: {error.code}: {error.message}\n{error.hint}"
+    assert captured.stdout.strip() == printed
     return error
 
 

@@ -35,7 +35,7 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     argument: object = trace
     if not isinstance(argument, Trace):
         raise RowMergeError(
-            f"A {type(argument).__name__} is not a trace, and cannot be saved as one",
+            f"A value of type {type(argument).__name__} is not a trace",
             code="INVALID_ARGUMENTS",
             hint="Give result.trace.",
         )

@@ -117,7 +117,7 @@ def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
             save_trace(trace, path)  # type: ignore[arg-type]
         assert caught.value.code == "INVALID_ARGUMENTS"
         assert caught.value.hint
-    with pytest.raises(RowMergeError, match="A dict is not a trace") as caught:
+    with pytest.raises(RowMergeError, match="A value of type dict is not a trace") as caught:
         save_trace({}, tmp_path / "x.json")  # type: ignore[arg-type]
     assert caught.value.hint == "Give result.trace."
     assert sorted(entry.name for entry in tmp_path.iterdir()) == ["pipe"]
