@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -780,8 +781,8 @@ class Engine:
         """Translate a statement of another engine into Trino's words, without running it.
 
         Args:
-            dialect: ``delta``, ``postgresql``, ``duckdb``, ``snowflake``, ``sqlserver`` or
-                ``oracle``.
+            dialect: ``delta``, ``postgresql``, ``duckdb``, ``sqlite``, ``snowflake``,
+                ``sqlserver`` or ``oracle``.
 
         Returns:
             The statement (``sql``), the dialect that it needs here, and the differences.
@@ -792,7 +793,14 @@ class Engine:
         """
         from rowmerge_nb.engine.foreign_translation import translate_statement
 
-        return translate_statement(sql, dialect)
+        def table(parts: Sequence[str]) -> ConnectorTableMetadata | None:
+            with suppress(RowMergeError):
+                self._session.check_open()
+                binding = self._look(lambda tables: tables.resolve(parts))
+                return None if binding is None else binding.metadata
+            return None
+
+        return translate_statement(sql, dialect, table)
 
 
 def _parts(names: tuple[str, ...]) -> tuple[str, ...]:

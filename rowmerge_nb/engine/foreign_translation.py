@@ -9,23 +9,33 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.errors import AnalysisError, ParseError, RowMergeError, SetupError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.catalog.inputs import statement_text
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import UNKNOWN
+from rowmerge_nb.sql.analyzer.statements.assigned_values import has_defaults
+from rowmerge_nb.sql.analyzer.statements.conflicts import merge_text
 from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.statements import Span
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator, Sequence
+
+    from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+
+    TableLookup = Callable[[Sequence[str]], ConnectorTableMetadata | None]
 
 DIALECTS: Final = {
     "delta": "databricks",
     "postgresql": "postgres",
     "duckdb": "duckdb",
+    "sqlite": "sqlite",
     "snowflake": "snowflake",
     "sqlserver": "tsql",
     "oracle": "oracle",
 }
 """The dialects by name, and what sqlglot calls them."""
 _EVOLVING: Final = re.compile(r"(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
+_REPLACING: Final = re.compile(r"\s*REPLACE(?=\s+INTO\b)", re.IGNORECASE)
 _ADVICE: Final = "Write the statement in Trino's words; docs/dialect.md has the forms."
 
 
@@ -46,12 +56,18 @@ class Translation:
         return self.sql
 
 
-def translate_statement(sql: str, dialect: str) -> Translation:
+def translate_statement(
+    sql: str,
+    dialect: str,
+    table: TableLookup | None = None,
+) -> Translation:
     """Translate one statement of another engine.
 
     Args:
-        dialect: one of ``delta``, ``postgresql``, ``duckdb``, ``snowflake``, ``sqlserver`` and
-            ``oracle``.
+        dialect: one of ``delta``, ``postgresql``, ``duckdb``, ``sqlite``, ``snowflake``,
+            ``sqlserver`` and ``oracle``.
+        table: returns a table by the parts of its name, for statements that depend on its columns
+            and its key.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS for other dialects and types; SYNTAX_ERROR, at its place
@@ -70,6 +86,10 @@ def translate_statement(sql: str, dialect: str) -> Translation:
         # sqlglot does not read these words; all others keep their places.
         gap = " " * (evolving.end() - evolving.end(1))
         text = f"{evolving[1]}{gap}{text[evolving.end() :]}"
+    replacing = _REPLACING.match(text) if dialect == "sqlite" else None
+    if replacing is not None:
+        # sqlglot reads this form alone.
+        text = f"INSERT OR REPLACE{text[replacing.end() :]}"
     tree = _tree(text, dialect)
     differences = list(dict.fromkeys(_adapted(tree, dialect)))
     words = _written(tree, dialect)
@@ -78,11 +98,16 @@ def translate_statement(sql: str, dialect: str) -> Translation:
     try:
         parse(words)
     except ParseError:
-        return _beyond(words, differences, dialect)
+        return _beyond(words, differences, dialect, table)
     return Translation(words, tuple(differences))
 
 
-def _beyond(words: str, differences: list[str], dialect: str) -> Translation:
+def _beyond(
+    words: str,
+    differences: list[str],
+    dialect: str,
+    table: TableLookup | None,
+) -> Translation:
     try:
         statement = parse(words, dialect="extended")
     except ParseError as error:
@@ -95,9 +120,53 @@ def _beyond(words: str, differences: list[str], dialect: str) -> Translation:
     if statement.in_trino:
         return Translation(statement.in_trino, tuple(differences))
     if isinstance(statement, st.Insert) and statement.conflict is not None:
-        differences.append("INSERT ... ON CONFLICT runs as a MERGE, which its report shows.")
+        merge = _as_merge(statement, statement.conflict, table, keeps=dialect == "duckdb")
+        if merge is None:
+            differences.append(
+                "It runs as a MERGE by the primary key of its table, which its report shows."
+            )
+        else:
+            words = merge
+            differences.append(f"{statement.conflict.title} is this MERGE.")
+            if "THEN ERROR" not in merge:
+                return Translation(words, tuple(differences))
     differences.append('Trino has no words for it; run it with dialect="extended".')
     return Translation(words, tuple(differences), "extended")
+
+
+def _as_merge(
+    statement: st.Insert,
+    conflict: st.Conflict,
+    table: TableLookup | None,
+    *,
+    keeps: bool,
+) -> str | None:
+    """Return the MERGE of an INSERT; None if it depends on a table that is unknown.
+
+    ``keeps``: as in DuckDB, OR REPLACE keeps the values of columns that are not inserted.
+    """
+    metadata = table and table([part.value for part in statement.target.parts])
+    keys = [key.value for key in conflict.keys]
+    if metadata is not None:
+        all_columns = metadata.columns
+        keys = keys or [str(name) for name in metadata.properties.get("primary_key") or ()]
+    elif statement.columns and not conflict.replaces and not has_defaults(statement.query.tree):
+        all_columns = tuple(ColumnMetadata(name.text, UNKNOWN) for name in statement.columns)
+    else:
+        return None
+    by_name = {column.name.lower(): column for column in all_columns}
+    names = [name.value for name in statement.columns or ()] or list(by_name)
+    if not keys or not {*map(str.lower, keys)} <= {*names} <= {*by_name}:
+        return None
+    columns = [by_name[name] for name in names]
+    return merge_text(
+        statement.text,
+        statement,
+        conflict,
+        columns if keeps else all_columns,
+        columns,
+        [by_name[key.lower()].name for key in keys],
+    )
 
 
 def _tree(text: str, dialect: str) -> Any:

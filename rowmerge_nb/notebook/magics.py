@@ -432,9 +432,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             show(connected_bundle(engine.open_connection(request)))
 
     def _translate(self, use: MagicUse, cell: str | None) -> None:
-        from rowmerge_nb.engine.foreign_translation import DIALECTS, translate_statement
+        from rowmerge_nb.engine.foreign_translation import DIALECTS
 
-        if excess := sorted(set(use.values) - {"output"}):
+        if excess := sorted(set(use.values) - {"output", "engine"}):
             _refuse_with("%merge translate", excess[0])
         _, dialect, behind = (*use.rest.split(None, 2), "", "")[:3]
         source = behind if cell is None else f"{behind}\n{cell}" if behind else cell
@@ -445,7 +445,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                 hint=f"Write %merge translate DIALECT STATEMENT; DIALECT is one of"
                 f" {', '.join(DIALECTS)}.",
             )
-        translation = translate_statement(render(source, self.shell.user_ns).text, dialect.lower())
+        text = render(source, self.shell.user_ns).text
+        translation = self._engine(use).translate(text, dialect=dialect.lower())
         for name in filter(None, (use.values.get("output"), use.quiet_name)):
             self.shell.user_ns[name] = translation
         if not use.quiet_name:

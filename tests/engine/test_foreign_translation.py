@@ -51,15 +51,16 @@ EXTENDED = [
     ("duckdb", ON + "WHEN MATCHED THEN UPDATE SET *", ON + "WHEN MATCHED THEN UPDATE"),
     (
         "postgresql",
-        "INSERT INTO t (id) VALUES (1) ON CONFLICT (id) DO NOTHING",
-        "INSERT INTO t (id) VALUES (1) ON CONFLICT(id) DO NOTHING",
+        "INSERT INTO t (id) VALUES (1) ON CONFLICT DO NOTHING",
+        "INSERT INTO t (id) VALUES (1) ON CONFLICT DO NOTHING",
     ),
+    ("duckdb", "INSERT OR REPLACE INTO t VALUES (1, 2)", "INSERT OR REPLACE INTO t VALUES (1, 2)"),
+    ("sqlite", "REPLACE INTO t VALUES (1, 2)", "INSERT OR REPLACE INTO t VALUES (1, 2)"),
 ]
 REFUSED = [
     ("sqlserver", "DELETE x FROM t AS x JOIN s ON x.id = s.id"),
     ("sqlserver", "UPDATE x SET v = s.v FROM t AS x JOIN s ON x.id = s.id"),
     ("sqlserver", "MERGE t USING s ON t.id = s.id WHEN MATCHED THEN DELETE OUTPUT $action;"),
-    ("duckdb", "INSERT OR REPLACE INTO t VALUES (1, 2)"),
 ]
 
 
@@ -79,6 +80,29 @@ def test_what_trino_has_no_words_for_needs_the_extended_dialect(
     assert (translation.sql, translation.dialect) == (words, "extended")
     assert 'dialect="extended"' in translation.differences[-1]
     parse(words, dialect="extended")
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "merge"),
+    [
+        ("sqlite", "REPLACE INTO t (id) VALUES (1)", "THEN UPDATE SET v = DEFAULT"),
+        ("duckdb", "INSERT OR REPLACE INTO t (id) VALUES (1)", "WHEN MATCHED THEN DO NOTHING"),
+        ("duckdb", "INSERT INTO t VALUES (1, 2) ON CONFLICT DO NOTHING", "PARTITION BY id"),
+        (
+            "postgresql",
+            "INSERT INTO u (a) VALUES (1) ON CONFLICT (a) DO UPDATE SET a = 2",
+            "THEN UPDATE SET a = 2",
+        ),
+    ],
+)
+def test_an_insert_by_the_key_is_the_merge_that_it_is(dialect: str, sql: str, merge: str) -> None:
+    with Engine() as engine:
+        engine.run("CREATE TABLE t (id bigint, v bigint) WITH (primary_key = ARRAY['id'])")
+        translation = engine.translate(sql, dialect=dialect)
+    assert translation.sql.startswith("MERGE INTO ")
+    assert merge in translation.sql
+    assert translation.dialect == ("trino" if "CONFLICT DO NOTHING" in sql else "extended")
+    parse(translation.sql, dialect=translation.dialect)
 
 
 def test_differences_are_named() -> None:

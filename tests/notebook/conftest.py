@@ -22,6 +22,11 @@ class FakeEngine:
     compared: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
     undone: list[str | None] = field(default_factory=list)
 
+    def translate(self, sql: str, *, dialect: str) -> Any:
+        from rowmerge_nb.engine.foreign_translation import translate_statement
+
+        return translate_statement(sql, dialect)
+
     def run(self, sql: str, **options: Any) -> Any:
         from rowmerge_nb.engine.result import Result
         from rowmerge_nb.engine.spark.interrupts import (

@@ -117,7 +117,7 @@ class ChangeReader(MergeReader):
     # -- INSERT ---------------------------------------------------------------------------------------------------
 
     def insert(self, queries: _Named = _NONE) -> st.Insert:
-        self.take()
+        conflict = self._accept_alternative()
         self.word_before_name("INTO")
         self.skip_word("TABLE")
         target = self.target()
@@ -147,10 +147,31 @@ class ChangeReader(MergeReader):
             )
             query = replace(query, named=queries[0], recursive=queries[1])
         inserted = st.Query(*self.whole(), query)
-        conflict = self._accept_conflict(target, alias) if self.extended else None
+        if self.extended:
+            conflict = self._accept_conflict(target, alias, conflict)
         return st.Insert(
             *self.whole(), target, columns, inserted, self.accept_returning(), alias, conflict
         )
+
+    def _accept_alternative(self) -> st.Conflict | None:
+        """Take INSERT, or SQLite's INSERT OR REPLACE, REPLACE, INSERT OR IGNORE and the like."""
+        start = self.index
+        word = self.take().word
+        if not self.extended or (word == "INSERT" and not self.accept("OR")):
+            return None
+        if word == "INSERT":
+            word = self.expect("ABORT", "FAIL", "IGNORE", "REPLACE", "ROLLBACK").word
+        span = self.span_from(start)
+        if word in {"REPLACE", "IGNORE"}:
+            self.without_words()
+            form = " ".join(span.of(self.text).upper().split())
+            return st.Conflict(form, span, replaces=word == "REPLACE")
+        self.form(
+            f"OR {word} is left out: an error undoes the whole INSERT.",
+            span,
+            (span.start + len("INSERT"), span.end, ""),
+        )
+        return None
 
     def _inserted_columns(
         self, target: st.TableName, alias: Identifier | None
@@ -186,21 +207,53 @@ class ChangeReader(MergeReader):
         return replace(query, body=replace(query.body, rows=rows))
 
     def _accept_conflict(
-        self, target: st.TableName, alias: Identifier | None
+        self, target: st.TableName, alias: Identifier | None, before: st.Conflict | None
     ) -> st.Conflict | None:
         start = self.index
         if not self.accept_all("ON", "CONFLICT"):
-            return None
-        self.expect("(")
-        keys = self.identifiers()
-        self.expect(")")
+            return before
+        if before is not None:
+            self.error(
+                f"{before.form} and ON CONFLICT cannot be in one statement",
+                self.span_from(start),
+                "Write one of them.",
+            )
+        keys = self._conflict_keys()
         self.expect("DO")
         self.without_words()
-        if self.expect("NOTHING", "UPDATE").word == "NOTHING":
-            return st.Conflict(self.span_from(start), keys)
-        self.expect("SET")
-        first = self.index
-        self.assignments(target, alias)
-        changes = self.span_from(first)
-        where = self.expression() if self.accept("WHERE") else None
-        return st.Conflict(self.span_from(start), keys, changes, where)
+        changes = where = None
+        if self.expect("NOTHING", "UPDATE").word == "UPDATE":
+            self.expect("SET")
+            first = self.index
+            self.assignments(target, alias)
+            changes = self.span_from(first)
+            where = self.expression() if self.accept("WHERE") else None
+        conflict = st.Conflict("ON CONFLICT", self.span_from(start), keys, changes, where)
+        if self.token.word == "ON":
+            self.error(
+                "Several ON CONFLICT clauses are not supported by this engine",
+                self.token.span,
+                "Write one; a MERGE has several WHEN clauses.",
+            )
+        return conflict
+
+    def _conflict_keys(self) -> tuple[Identifier, ...]:
+        start = self.index
+        if self.accept("ON"):
+            self.error(
+                "ON CONSTRAINT is not supported by this engine, which has no names of constraints",
+                self.span_from(start),
+                "Write ON CONFLICT (columns), or ON CONFLICT DO for the primary key.",
+            )
+        if not self.accept("("):
+            return ()
+        keys = self.identifiers()
+        self.expect(")")
+        if self.token.word == "WHERE":
+            self.error(
+                "ON CONFLICT (columns) WHERE is not supported by this engine, which has no partial"
+                " indexes",
+                self.token.span,
+                "Leave the condition out, or write a MERGE with the condition in its ON.",
+            )
+        return keys

@@ -173,6 +173,8 @@ class StatementReader(DefinitionReader):
             return reader(self)
         if word in {"(", "SELECT", "TABLE", "VALUES", "WITH"}:
             return self._query_statement()
+        if word == "REPLACE" and self.extended:
+            return self.insert()
         self.note("<query>", *(f"'{word}'" for word in _STATEMENTS))
         self.fail()
 
@@ -194,7 +196,7 @@ class StatementReader(DefinitionReader):
         if self.at_functions():
             return st.Query(*self.whole(), self.query_of_statement())
         queries, recursive = self.accept_with(is_statement=True)
-        if queries and self.extended and self.at("MERGE", "UPDATE", "DELETE", "INSERT"):
+        if queries and self.extended and self.at("MERGE", "UPDATE", "DELETE", "INSERT", "REPLACE"):
             return self._change_behind((queries, recursive))
         return st.Query(*self.whole(), self.query_behind(start, queries, recursive=recursive))
 

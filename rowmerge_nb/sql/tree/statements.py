@@ -205,15 +205,26 @@ class Query(Statement):
 
 @dataclass(frozen=True)
 class Conflict:
-    """``ON CONFLICT (keys) DO NOTHING`` or ``DO UPDATE SET ... [WHERE condition]`` of an INSERT.
+    """``ON CONFLICT [(keys)] DO NOTHING`` or ``DO UPDATE SET ... [WHERE condition]`` of an INSERT;
+    INSERT OR REPLACE, and INSERT OR IGNORE, which is DO NOTHING.
 
-    ``changes`` is the list of SET; None for DO NOTHING.
+    Args:
+        form: the words that start it.
+        keys: without them, those of the table's primary key.
+        changes: the list of SET; None for DO NOTHING.
+        replaces: a row with the key gets all values of the new row.
     """
 
+    form: str
     span: Span
-    keys: tuple[Identifier, ...]
+    keys: tuple[Identifier, ...] = ()
     changes: Span | None = None
     where: Expression | None = None
+    replaces: bool = False
+
+    @property
+    def title(self) -> str:
+        return f"INSERT ... {self.form}" if self.form.startswith("ON") else self.form
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from typing import TYPE_CHECKING, Any
 
 import duckdb
@@ -11,13 +13,15 @@ from rowmerge_nb import Engine, RowMergeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 
 pytestmark = pytest.mark.spark
 
+_PROPERTIES = " WITH (primary_key = ARRAY['a'])"
 SETUP = (
-    "CREATE TABLE t (a integer{key}, b integer DEFAULT 7, c integer)",
+    "CREATE TABLE t (a integer{key}, b integer DEFAULT 7, c integer){properties}",
     "CREATE TABLE s (b integer, a integer, c integer)",
     "CREATE TABLE u (a integer, b integer, d integer)",
     "INSERT INTO t VALUES (1, 10, 100), (2, 20, 200), (5, 50, NULL)",
@@ -47,6 +51,7 @@ BOTH = {
     "conflict, update": "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT (a) DO UPDATE SET b = excluded.b + t.b",
     "conflict, where": "INSERT INTO t VALUES (1, 1, 1), (2, 4, 4) ON CONFLICT (a) DO UPDATE SET b = excluded.b WHERE t.b < 15",
     "conflict, query": "INSERT INTO t SELECT a, b, c FROM s ON CONFLICT (a) DO UPDATE SET c = excluded.c",
+    "conflict, nothing, no columns": "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT DO NOTHING",
     "merge, do nothing": ON
     + "WHEN MATCHED AND s.a = 1 THEN DO NOTHING WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT VALUES (s.a, s.b, s.c)",
     "merge, default": ON
@@ -56,6 +61,10 @@ BOTH = {
 }
 DUCKDB = {
     **BOTH,
+    "or replace": "INSERT OR REPLACE INTO t VALUES (1, 1, 1), (4, 4, NULL)",
+    "or replace, query": "INSERT OR REPLACE INTO t SELECT a, b, c FROM s",
+    "or ignore": "INSERT OR IGNORE INTO t VALUES (1, 1, 1), (4, 4, 4), (4, 5, 5)",
+    "conflict, update, no columns": "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT DO UPDATE SET b = excluded.b + t.b",
     "using columns": "MERGE INTO t USING s USING (a) WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)",
     "using two columns": "MERGE INTO u USING t USING (a, b) WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a, b) VALUES (t.a, t.b)",
     "by position": "MERGE INTO t USING (SELECT a, b, c FROM s) s USING (a) WHEN MATCHED THEN UPDATE WHEN NOT MATCHED THEN INSERT",
@@ -88,7 +97,72 @@ OTHERWISE = {
         "CONSTRAINT_VIOLATION",
         "PostgreSQL refuses it too; DuckDB keeps the first",
     ),
+    "a new key that is replaced": (
+        "REPLACE INTO t VALUES (4, 4, 4), (4, 5, 5)",
+        "CONSTRAINT_VIOLATION",
+        "SQLite keeps the last, DuckDB the first; rows of a query have no order",
+    ),
+    "an old key that is replaced twice": (
+        "INSERT OR REPLACE INTO t VALUES (1, 4, 4), (1, 5, 5)",
+        "MERGE_TARGET_ROW_MULTIPLE_MATCHES",
+        "as above",
+    ),
+    "no key": (
+        "REPLACE INTO u VALUES (1, 2, 3)",
+        "NOT_SUPPORTED",
+        "DuckDB refuses it too; SQLite inserts",
+    ),
+    "no key, conflict": (
+        "INSERT INTO u VALUES (1, 2, 3) ON CONFLICT DO NOTHING",
+        "NOT_SUPPORTED",
+        "DuckDB refuses it too",
+    ),
+    "a NULL in the key": (
+        "REPLACE INTO t VALUES (NULL, 2, 3)",
+        "CONSTRAINT_VIOLATION",
+        "PostgreSQL and DuckDB refuse it too; SQLite takes it",
+    ),
+    "part of the columns": (
+        "REPLACE INTO t VALUES (1, 2)",
+        "TYPE_MISMATCH",
+        "so does every engine",
+    ),
+    "both forms": (
+        "INSERT OR REPLACE INTO t VALUES (1, 2, 3) ON CONFLICT DO NOTHING",
+        "SYNTAX_ERROR",
+        "so does DuckDB",
+    ),
+    "a constraint": (
+        "INSERT INTO t VALUES (1, 2, 3) ON CONFLICT ON CONSTRAINT t_pkey DO NOTHING",
+        "SYNTAX_ERROR",
+        "tables have no names of constraints here",
+    ),
+    "a condition of the keys": (
+        "INSERT INTO t VALUES (1, 2, 3) ON CONFLICT (a) WHERE b > 1 DO NOTHING",
+        "SYNTAX_ERROR",
+        "tables have no partial indexes here",
+    ),
+    "several conflicts": (
+        "INSERT INTO t VALUES (1, 2, 3) ON CONFLICT (a) DO NOTHING ON CONFLICT (b) DO NOTHING",
+        "SYNTAX_ERROR",
+        "PostgreSQL and DuckDB refuse it too",
+    ),
 }
+
+
+SQLITE = (
+    "INSERT OR REPLACE INTO t (a, c) VALUES (1, 5), (6, 6)",
+    "REPLACE INTO t SELECT a, b, c FROM s",
+    "WITH q AS (SELECT a FROM s) REPLACE INTO t (a) SELECT a FROM q",
+    "INSERT OR IGNORE INTO t VALUES (1, 1, 1), (4, 4, 4), (4, 4, 4)",
+    "INSERT OR ABORT INTO t VALUES (4, 4, 4)",
+    "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT DO NOTHING",
+    "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT DO UPDATE SET b = excluded.b + t.b WHERE t.c > 1",
+    # A key with a NULL conflicts with none, also in SQLite's table.
+    "REPLACE INTO t VALUES (NULL, 1, 1), (NULL, 2, 2)",
+    "INSERT INTO t (b) VALUES (1), (2) ON CONFLICT DO NOTHING",
+    "REPLACE INTO t (b) VALUES (1)",
+)
 
 
 @pytest.fixture(scope="module")
@@ -105,7 +179,7 @@ def _begin(engine: Engine) -> None:
     for name in "tsu":
         engine.run(f"DROP TABLE IF EXISTS {name}")
     for sql in SETUP:
-        engine.run(sql.format(key=""))
+        engine.run(sql.format(key="", properties=_PROPERTIES))
 
 
 def _here(engine: Engine, sql: str) -> list[list[list[Any]]]:
@@ -118,7 +192,7 @@ def _here(engine: Engine, sql: str) -> list[list[list[Any]]]:
 def test_a_form_has_the_rows_of_duckdb(engine: Engine, name: str) -> None:
     with duckdb.connect() as there:
         for sql in SETUP:
-            there.execute(sql.format(key=" PRIMARY KEY"))
+            there.execute(sql.format(key=" PRIMARY KEY", properties=""))
         there.execute(DUCKDB[name])
         expected = [
             sorted(map(list, there.execute(f"SELECT * FROM {table}").fetchall()), key=str)
@@ -134,7 +208,7 @@ def test_a_form_has_the_rows_of_postgresql(
     there = postgresql_session
     there.execute("DROP TABLE IF EXISTS t, s, u")
     for sql in SETUP:
-        there.execute(sql.format(key=" PRIMARY KEY"))
+        there.execute(sql.format(key=" PRIMARY KEY", properties=""))
     there.execute(POSTGRESQL[name])
     expected = [
         sorted((list(row.values()) for row in there.query(f"SELECT * FROM {table}")), key=str)
@@ -144,11 +218,42 @@ def test_a_form_has_the_rows_of_postgresql(
     assert _here(engine, POSTGRESQL[name]) == expected
 
 
+@pytest.mark.parametrize("sql", SQLITE)
+def test_a_form_has_the_rows_of_sqlite(engine: Engine, tmp_path: Path, sql: str) -> None:
+    files = [tmp_path / name for name in ("here.db", "there.db")]
+    setup = (
+        "CREATE TABLE t (a int PRIMARY KEY, b int, c int)",
+        *(text.format(key="", properties="") for text in SETUP[1:]),
+    )
+    for file in files:
+        with closing(sqlite3.connect(file)) as there, there:
+            for text in setup:
+                there.execute(text)
+            if file is files[1]:
+                there.execute(sql)
+    with Engine(spark=engine.spark, dialect="extended") as here:
+        here.connect("sqlite", str(files[0]), name="here")
+        here.run("USE here.main")
+        here.run(sql)
+    rows = []
+    for file in files:
+        with closing(sqlite3.connect(file)) as there:
+            rows.append(sorted(there.execute("SELECT * FROM t"), key=str))
+    assert rows[0] == rows[1]
+
+
+def test_a_replaced_row_has_the_defaults_of_columns_that_are_not_inserted(engine: Engine) -> None:
+    _begin(engine)
+    result = engine.run("REPLACE INTO t (a, c) VALUES (1, 5), (6, 6)")
+    assert _rows(engine.table("t")) == [[1, 7, 5], [2, 20, 200], [5, 50, None], [6, 7, 6]]
+    assert "b of a replaced row will be the default" in str(result)
+
+
 @pytest.mark.parametrize("name", FAILS)
 def test_then_error_fails_as_in_duckdb_and_changes_nothing(engine: Engine, name: str) -> None:
     with duckdb.connect() as there:
         for sql in SETUP:
-            there.execute(sql.format(key=""))
+            there.execute(sql.format(key="", properties=""))
         with pytest.raises(duckdb.ConstraintException):
             there.execute(FAILS[name])
     _begin(engine)

@@ -31,6 +31,7 @@ from rowmerge_nb.sql.analyzer.statements.definitions import (
     show,
     truncate,
 )
+from rowmerge_nb.sql.analyzer.statements.inserted_types import check_inserted
 from rowmerge_nb.sql.analyzer.statements.merge import analyze_merge
 from rowmerge_nb.sql.analyzer.statements.prepared import (
     COLUMN_COLUMNS,
@@ -47,7 +48,6 @@ from rowmerge_nb.sql.analyzer.statements.update_delete import analyze_delete, an
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.type_rules import is_assignable
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -177,27 +177,6 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
     error.line += span.line - 1
 
 
-def _insert_hint(
-    columns: Sequence[ColumnMetadata], actual: Sequence[Type], target: a.TableBinding
-) -> str:
-    if len(actual) == 1 and actual[0].base == "row" and len(columns) > 1:
-        return "Remove the parentheses around the values of SELECT: they form one row."
-    if len(columns) == len(actual):
-        column, value = next(
-            (column, value)
-            for column, value in zip(columns, actual, strict=True)
-            if not is_assignable(column.type, value)
-        )
-        return (
-            f"Column {column.name} has the type {column.type}, and its value {value}: write"
-            f" CAST(... AS {column.type})."
-        )
-    names = ", ".join(column.name for column in columns[: len(actual)])
-    if len(actual) < len(columns):
-        return f"Name the columns that get values: INSERT INTO {target.display} ({names})."
-    return f"There are {len(columns)} columns and {len(actual)} values; remove values."
-
-
 # -- INSERT -----------------------------------------------------------------------------------------------------------
 
 
@@ -212,22 +191,12 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         columns = _insert_columns(context, statement, target)
         query = filled_rows(columns, query)
         if statement.conflict is not None:
-            return analyze_conflict(context, statement, statement.conflict, columns)
+            merge = analyze_conflict(context, statement, statement.conflict, target, columns)
+            if merge is not None:
+                return merge
     result = QueryAnalyzer(context).query(query)
     columns = _insert_columns(context, statement, target)
-    column_types = [column.type for column in columns]
-    actual = [field.type for field in result.fields]
-    if len(column_types) != len(actual) or not all(
-        is_assignable(t, k) for k, t in zip(column_types, actual, strict=True)
-    ):
-        type_lists = [", ".join(map(str, types)) for types in (column_types, actual)]
-        context.error(
-            "TYPE_MISMATCH",
-            f"Insert query has mismatched column types: Table: [{type_lists[0]}], Query:"
-            f" [{type_lists[1]}]",
-            context.statement_span(statement.query.tree.span),
-            _insert_hint(columns, actual, target),
-        )
+    check_inserted(context, statement, target, columns, result.fields)
     checks = check_constraints(context, target, span, subqueries=True)
     filled_names = {column.name for column in columns}
     omitted = {
