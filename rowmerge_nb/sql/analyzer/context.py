@@ -160,7 +160,7 @@ class Context:
             )
 
     def notice(self, message: str, span: Span | None) -> None:
-        self.notices.setdefault(Notice(message, span))
+        self.notices.setdefault(Notice(message, self._use or span))
 
     def statement_span(self, about: Span | None = None) -> Span:
         """Return the first character, the place of Trino's errors about the whole statement;

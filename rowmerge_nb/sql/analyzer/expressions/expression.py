@@ -30,6 +30,10 @@ from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
 from rowmerge_nb.sql.analyzer.expressions.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.expressions.json_constructors import json_constructor
 from rowmerge_nb.sql.analyzer.expressions.moment_zones import at_time_zone
+from rowmerge_nb.sql.analyzer.expressions.null_literals import (
+    note_null_comparison,
+    note_null_in_list,
+)
 from rowmerge_nb.sql.analyzer.expressions.quantified import EXTREMES_OF, quantified
 from rowmerge_nb.sql.analyzer.expressions.subscripts import refuse_accessor, subscript
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
@@ -516,6 +520,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         )
 
     def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
+        note_null_comparison(self.context, node.operator, node.left, node.right, node.span)
         common = common_type(left.type, right.type)
         if common is None:
             # Trino has only =, < and <=.
@@ -613,6 +618,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(BOOLEAN, "not", (between,)) if node.negated else between
 
     def _in_list(self, node: s.InList) -> e.Typed:
+        note_null_in_list(self.context, node)
         list_lookup = long_list(self, node)
         if list_lookup is not None:
             return list_lookup
@@ -696,6 +702,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         if isinstance(condition, s.WhenPredicate):
             return self.analyze(condition.predicate)
         right = self.analyze(condition)
+        note_null_comparison(self.context, "=", node.operand, condition, node.span)
         common = common_type(operand.type, right.type)
         if common is None:
             self.context.error(
