@@ -269,6 +269,20 @@ class StatementTables:
         metadata, session = self._transaction.metadata(catalog), self._transaction.session
         return metadata.wait_for_turn(session, SchemaTableName(schema, table), seconds)
 
+    def viewed(self, parts: Sequence[str]) -> tuple[str, ...] | None:
+        """Return the full name of the table below a view; None if the name is no view's."""
+        from rowmerge_nb.sql.analyzer.statements.updatable_views import viewed_table
+
+        name: tuple[str, ...] | None = None
+        views: set[str] = set()
+        with suppress(RowMergeError):
+            while (view := self.view(name or parts)) is not None and view.qualified not in views:
+                views.add(view.qualified)
+                name = viewed_table(view)
+                if name is None:
+                    break
+        return name
+
     def below(self, parts: Sequence[str]) -> Sequence[tuple[str, str]]:
         """Return names that may follow the first parts of a table's name, each with ``table``,
         ``schema`` or ``catalog``.

@@ -542,10 +542,15 @@ def _wait_for_turn(
     tables: StatementTables,
     options: Options,
 ) -> None:
-    with rolling_back_on_error(transaction), reporting_step("analyze"):
+    def _await(name: Sequence[str]) -> None:
         await_turn(
-            partial(tables.wait_for_turn, parts), transaction.cancelled, "analyze", options.step
+            partial(tables.wait_for_turn, name), transaction.cancelled, "analyze", options.step
         )
+
+    with rolling_back_on_error(transaction), reporting_step("analyze"):
+        _await(parts)
+        if options.dialect == "extended" and (table := tables.viewed(parts)) is not None:
+            _await(table)
 
 
 def _analyzed(

@@ -48,6 +48,9 @@ class Context:
     creates: str | None = None
     """The full name of the view that the statement makes."""
 
+    extended = False
+    """Whether the dialect is the extended one."""
+
     def __init__(self, text: str, tables: AnalyzerCatalogs, era: Era) -> None:
         self.text = text
         self.tables = tables
@@ -107,6 +110,7 @@ class Context:
         inner.symbols, inner.bindings, inner.notices = self.symbols, self.bindings, self.notices
         inner.creates, inner.views, inner.refusals = self.creates, self.views, self.refusals
         inner.origins, inner._use, inner.now = self.origins, self._use or span, self.now
+        inner.extended = self.extended
         return inner
 
     def error(
@@ -232,15 +236,18 @@ class Context:
             message = f"'{target.display}' is {target.kind}; {limit}"
             self.error("NOT_SUPPORTED", message, span, target.remedy)
 
-    def refuse_view(self, name: TableName, message: str) -> None:
-        span = self.statement_span(name.span)
+    def seen_view(self, name: TableName, span: Span) -> ViewBinding | None:
+        """Return the view of a name; None also if its catalog does not exist."""
         try:
-            view = self.view(name, span)
+            return self.view(name, span)
         except RowMergeError as error:
             if error.code != "CATALOG_NOT_FOUND":
                 raise
-            return
-        if view is not None:
+            return None
+
+    def refuse_view(self, name: TableName, message: str) -> None:
+        span = self.statement_span(name.span)
+        if self.seen_view(name, span) is not None:
             self.error("NOT_SUPPORTED", message, span, "Change the table that the view reads.")
 
     def qualified(self, name: TableName, span: Span) -> tuple[str, str, str]:

@@ -22,6 +22,11 @@ from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.fields_by_name import FieldMismatchError, with_fields_of
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
+from rowmerge_nb.sql.analyzer.statements.updatable_views import (
+    ChangedTable,
+    both,
+    changed_table,
+)
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -48,17 +53,22 @@ class _MergeAnalyzer:
     def __init__(self, context: Context, statement: st.Merge) -> None:
         self.context = context
         self.statement = statement
-        self.target = self._target()
+        self.changed = self._target()
+        self.target = self.changed.table
         self.named = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
         name = statement.target_alias
         self.qualifier = (
             (name.value,) if name else tuple(part.value for part in statement.target.parts)
         )
-        self.own = self.fields = self._fields(self.target.columns)
+        self.base = self._fields(self.target.columns)
+        self.fields = self.changed.named(self.base)
+        """The same fields under the names that the statement can use."""
+        self.order = list(self.changed.order)
+        self.view_condition = self.changed.condition(self.base)
         self.hidden = tuple(
             replace(field, hidden=True) for field in self._fields(self.target.hidden)
         )
-        self.visible = (*self.own, *self.hidden)
+        self.visible = (*self.fields, *self.hidden)
 
     def analyze(self) -> a.MergeAnalysis:
         statement, context = self.statement, self.context
@@ -94,8 +104,11 @@ class _MergeAnalyzer:
                 () if statement.prefers_target else relation.fields,
                 self.named,
                 statement.versions,
+                self.changed.order if self.changed.is_view else None,
             )
-        condition = typed_condition(context, statement.on, on, "in the ON condition")
+        condition = self.changed.with_where(
+            self.view_condition, typed_condition(context, statement.on, on, "in the ON condition")
+        )
         alias = (
             statement.target_alias.text
             if statement.target_alias
@@ -107,7 +120,7 @@ class _MergeAnalyzer:
             tuple(context.notices),
             self.target,
             alias,
-            tuple(as_field(f) for f in self.fields),
+            tuple(as_field(f) for f in self.base),
             clauses,
             source,
             condition,
@@ -127,16 +140,19 @@ class _MergeAnalyzer:
             for c in columns
         )
 
-    def _target(self) -> a.TableBinding:
-        span = self.context.statement_span(self.statement.target.span)
-        self.context.refuse_view(self.statement.target, "Merging into views is not supported")
-        target = self.context.target(self.statement.target, span)
+    def _target(self) -> ChangedTable:
+        name = self.statement.target
+        changed = changed_table(self.context, name, "Merging into views is not supported")
         self.context.refuse_frame(
-            target,
-            "it can be a source but not the target of MERGE",
-            self.statement.target.span,
+            changed.table, "it can be a source but not the target of MERGE", name.span
         )
-        return target
+        if changed.is_view and self.statement.evolution is not None:
+            self.context.refuse(
+                "WITH SCHEMA EVOLUTION is not supported for views",
+                self.statement.evolution,
+                f"Name the table: {changed.table.qualified}.",
+            )
+        return changed
 
     def _source(self, relation: RelationResult) -> a.MergeSource:
         node = self.statement.source
@@ -194,7 +210,8 @@ class _MergeAnalyzer:
         if new:
             self.target = context.evolved(target, tuple(new.values()), span)
         added = self.target.columns[len(target.columns) :]
-        self.fields = (*self.fields, *self._fields(added))
+        fields = self._fields(added)
+        self.base, self.fields = (*self.base, *fields), (*self.fields, *fields)
         return added
 
     def _assigned_names(self) -> dict[str, st.Span]:
@@ -252,7 +269,7 @@ class _MergeAnalyzer:
                             self.context, scope, site, prefers_target=prefers, named=self.named
                         ),
                         self.target,
-                        self.fields[index],
+                        self.base[index],
                         value,
                     ),
                     value.span,
@@ -278,10 +295,14 @@ class _MergeAnalyzer:
         )
 
     def _condition(self, clause: st.MergeClause, scope: Scope) -> a.TypedExpression | None:
-        if clause.condition is None and clause.error is None:
-            return None
+        view_condition = self.view_condition if clause.by_source else None
         words = f"in the condition of clause {clause.number}"
-        tree = None
+        if clause.condition is None and clause.error is None:
+            if view_condition is None:
+                return None
+            condition = typed(self.context, view_condition, clause.head, words)
+            return replace(condition, text=self.changed.where)
+        tree = view_condition
         if clause.condition is not None:
             prefers = self._prefers if self.statement.prefers_target else None
             analyzer = ExpressionAnalyzer(
@@ -293,7 +314,9 @@ class _MergeAnalyzer:
             )
             tree = analyzer.boolean(clause.condition, _CONDITION)
             if clause.error is None:
-                return typed_condition(self.context, clause.condition, tree, words)
+                condition = typed_condition(self.context, clause.condition, tree, words)
+                return self.changed.with_where(view_condition, condition)
+            tree = both(view_condition, tree)
         head = clause.head.shown(self.context.text)
         message = clause.error or f"A row has reached the clause {head}"
         failure = refusing(tree, message, "CONSTRAINT_VIOLATION")
@@ -318,10 +341,10 @@ class _MergeAnalyzer:
     def _positioned(
         self, star: st.Span, source: tuple[ScopeField, ...]
     ) -> list[tuple[e.Typed, st.Span]]:
-        if len(source) != len(self.own):
+        if len(source) != len(self.order):
             self.context.error(
                 "MISMATCHED_COLUMN_COUNT",
-                f"{self.target.display} has {plural(len(self.own), 'column')}, and the source"
+                f"{self.target.display} has {plural(len(self.order), 'column')}, and the source"
                 f" {plural(len(source), 'column')}",
                 star,
                 "Without a list, columns are taken in their order; write the columns, or BY NAME.",
@@ -393,20 +416,22 @@ class _MergeAnalyzer:
             return []
         if clause.star is not None:
             if clause.matching is st.StarMatching.POSITIONS:
-                return list(range(len(self.own)))
+                return list(self.order)
             if clause.matching is st.StarMatching.EXISTING:
                 return self._named_columns(clause.star, source)
             if self.statement.evolution is None:
-                return list(range(len(self.fields)))
+                return list(self.order)
             # Columns that the source lacks are unchanged, or NULL in new rows.
             names = {field.name.lower() for field in source if field.name is not None}
             return [
-                index for index, field in enumerate(self.fields) if str(field.name).lower() in names
+                index
+                for index, field in enumerate(self.fields)
+                if (field.name or "").lower() in names
             ]
         columns = clause.columns
         if not columns:
-            self._check_count(clause, len(self.own))
-            return list(range(len(self.own)))
+            self._check_count(clause, len(self.order))
+            return list(self.order)
         by_name = {
             field.name.lower(): index
             for index, field in enumerate(self.fields)
@@ -430,7 +455,7 @@ class _MergeAnalyzer:
     def _named_columns(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[int]:
         """Return the target's columns that the source has, which must be all of the source's."""
         names = {field.name.lower() for field in source if field.name is not None}
-        indexes = [i for i, field in enumerate(self.fields) if str(field.name).lower() in names]
+        indexes = [i for i, field in enumerate(self.fields) if (field.name or "").lower() in names]
         taken_names = {str(self.fields[index].name).lower() for index in indexes}
         unknown = sorted(names - taken_names)
         if unknown:

@@ -16,9 +16,10 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.sql.analyzer.context import Context
+    from rowmerge_nb.sql.analyzer.statements.updatable_views import ChangedTable
     from rowmerge_nb.sql.tree import statements as st
     from rowmerge_nb.sql.tree.statements import Span
 
@@ -38,8 +39,9 @@ def analyze_returning(
     source: tuple[ScopeField, ...] | None = None,
     named: NamedQueries | None = None,
     versions: tuple[str, str] = ("old", "new"),
+    order: Sequence[int] | None = None,
 ) -> a.Returning:
-    """Analyze a RETURNING list.
+    """Analyze a RETURNING list; ``order`` has the positions of the columns that a view shows.
 
     A column of the target means its new value, or the old one of a deleted row; ``old.c`` and
     ``new.c`` select one, unless a side of the MERGE has that name. ``*`` is the source's columns,
@@ -55,7 +57,8 @@ def analyze_returning(
         for f in fields
         if word not in aliases
     ]
-    fields = (*(source or ()), *current, *versioned)
+    visible_fields = current if order is None else tuple(current[index] for index in order)
+    fields = (*(source or ()), *visible_fields, *versioned)
     functions = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
     site = ExpressionSite(
         "RETURNING",
@@ -74,16 +77,24 @@ def analyze_returning(
 
 
 def inserted_returning(
-    context: Context, statement: st.Insert, target: a.TableBinding
+    context: Context, statement: st.Insert, changed: ChangedTable
 ) -> a.Returning:
     """Analyze RETURNING of an INSERT; its old values are NULL."""
+    target = changed.table
     alias = statement.alias
     qualifier = (alias.value,) if alias else tuple(part.value for part in statement.target.parts)
     fields = tuple(
         ScopeField(context.symbols.new(c.name), c.name, c.type, qualifier, target=True)
         for c in target.columns
     )
-    returning = analyze_returning(context, statement.returning, fields, versions=statement.versions)
+    fields = changed.named(fields)
+    returning = analyze_returning(
+        context,
+        statement.returning,
+        fields,
+        versions=statement.versions,
+        order=changed.order if changed.is_view else None,
+    )
     pairs: list[tuple[e.Typed, e.Typed]] = []
     for column, old, new, current in zip(
         target.columns, fields, returning.new, returning.current, strict=True

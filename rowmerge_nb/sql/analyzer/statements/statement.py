@@ -44,6 +44,7 @@ from rowmerge_nb.sql.analyzer.statements.returning import inserted_returning
 from rowmerge_nb.sql.analyzer.statements.set_session import set_session, set_time_zone
 from rowmerge_nb.sql.analyzer.statements.table_definitions import create_table, drop_table
 from rowmerge_nb.sql.analyzer.statements.unsupported import analyze_table, rename_schema
+from rowmerge_nb.sql.analyzer.statements.updatable_views import ChangedTable, changed_table
 from rowmerge_nb.sql.analyzer.statements.update_delete import analyze_delete, analyze_update
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
@@ -65,10 +66,9 @@ def analyze(
     """Return the meaning of a parsed statement.
 
     Under ``DOCUMENTS`` an ambiguous name in UPDATE SET means the target's column, with a notice.
-    ``dialect`` is unused.
     """
-    del dialect
     context = Context(statement.text, tables, era)
+    context.extended = dialect == "extended"
     context.refusals = []
     with room():
         for form in statement.forms:
@@ -96,7 +96,12 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
 def _explain(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Explain)
     try:
-        inner = analyze(statement.statement, context.tables, era=context.era)
+        inner = analyze(
+            statement.statement,
+            context.tables,
+            era=context.era,
+            dialect="extended" if context.extended else "trino",
+        )
     except AnalysisError as error:
         _shift(error, statement)
         raise
@@ -183,20 +188,27 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
 def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Insert)
     span = context.statement_span(statement.target.span)
-    context.refuse_view(statement.target, "Inserting into views is not supported")
-    target = context.target(statement.target, span)
+    changed = changed_table(context, statement.target, "Inserting into views is not supported")
+    target = changed.table
     context.refuse_frame(target, "it can be read but not changed", span)
     query = statement.query.tree
     if statement.conflict is not None or has_defaults(query):
-        columns = _insert_columns(context, statement, target)
+        columns = _insert_columns(context, statement, changed)
         query = filled_rows(columns, query)
         if statement.conflict is not None:
+            if changed.is_view:
+                context.refuse(
+                    f"{statement.conflict.title} is not supported for views",
+                    statement.conflict.span,
+                    f"Name the table: {target.qualified}. A row that the view hides can have the"
+                    " key too.",
+                )
             merge = analyze_conflict(context, statement, statement.conflict, target, columns)
             if merge is not None:
                 return merge
     result = QueryAnalyzer(context).query(query)
-    columns = _insert_columns(context, statement, target)
-    check_inserted(context, statement, target, columns, result.fields)
+    columns = _insert_columns(context, statement, changed)
+    check_inserted(context, statement, changed.visible, changed.labelled(columns), result.fields)
     checks = check_constraints(context, target, span, subqueries=True)
     filled_names = {column.name for column in columns}
     omitted = {
@@ -204,7 +216,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
         for c in target.columns
         if c.name not in filled_names
     }
-    returning = inserted_returning(context, statement, target) if statement.returning else None
+    returning = inserted_returning(context, statement, changed) if statement.returning else None
     bindings, notices = tuple(context.bindings.values()), tuple(context.notices)
     rows = _constant_rows(context, result.tree)
     return a.InsertAnalysis(
@@ -234,11 +246,16 @@ def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
 
 
 def _insert_columns(
-    context: Context, statement: st.Insert, target: a.TableBinding
+    context: Context, statement: st.Insert, changed: ChangedTable
 ) -> list[ColumnMetadata]:
+    target = changed.visible
+    own = [changed.table.columns[index] for index in changed.order]
     if not statement.columns:
-        return list(target.columns)
-    by_name = {column.name.lower(): column for column in target.columns}
+        return own
+    by_name = {
+        column.name.lower(): own_column
+        for column, own_column in zip(target.columns, own, strict=True)
+    }
     insert_columns: dict[str, ColumnMetadata] = {}
     for name in statement.columns:
         column = by_name.get(name.value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import did_you_mean
@@ -16,6 +17,10 @@ from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.merge import as_field, first_unfit, unfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
+from rowmerge_nb.sql.analyzer.statements.updatable_views import (
+    ChangedTable,
+    changed_table,
+)
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed.type_rules import is_assignable
 
@@ -26,26 +31,27 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
-    from rowmerge_nb.sql.tree.syntax import Expression
 
 _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
 
 def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysis:
     assert isinstance(statement, st.Update)
-    target = _target(context, statement.target, "UPDATE")
+    changed = _target(context, statement.target, "UPDATE")
+    target = changed.table
     queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
-    fields = _fields(context, statement, target.columns)
+    own = _fields(context, statement, target.columns)
+    fields = changed.named(own)
     hidden = _fields(context, statement, target.hidden, hidden=True)
-    indexes = _assigned(context, statement, target)
+    indexes = [changed.order[index] for index in _assigned(context, statement, changed.visible)]
     checks = check_constraints(context, target, context.statement_span(statement.target.span))
-    where = _where(context, statement.where, (*fields, *hidden), queries)
+    where = _where(context, statement, changed, own, (*fields, *hidden), queries)
     scope = Scope((*fields, *hidden))
     values = [
         assigned_value(
             ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET"), named=queries),
             target,
-            fields[index],
+            own[index],
             value,
         )
         for index, value in zip(indexes, statement.values, strict=True)
@@ -78,14 +84,14 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
             context, context.stored(value, column_type), node.span, words
         )
     # Before the bindings: RETURNING may read further tables.
-    returning = _returning(context, statement, fields, queries)
+    returning = _returning(context, statement, changed, fields, queries)
     return a.UpdateAnalysis(
         statement.text,
         tuple(context.bindings.values()),
         tuple(context.notices),
         target,
         (statement.alias or statement.target.parts[-1]).text,
-        tuple(as_field(f) for f in fields),
+        tuple(as_field(f) for f in own),
         (_clause(context, statement, Operation.UPDATE, tuple(assigned_values), tuple(indexes)),),
         where,
         returning=returning,
@@ -97,19 +103,21 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
 
 def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysis:
     assert isinstance(statement, st.Delete)
-    target = _target(context, statement.target, "DELETE")
+    changed = _target(context, statement.target, "DELETE")
+    target = changed.table
     queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
-    fields = _fields(context, statement, target.columns)
+    own = _fields(context, statement, target.columns)
+    fields = changed.named(own)
     hidden = _fields(context, statement, target.hidden, hidden=True)
-    where = _where(context, statement.where, (*fields, *hidden), queries)
-    returning = _returning(context, statement, fields, queries)
+    where = _where(context, statement, changed, own, (*fields, *hidden), queries)
+    returning = _returning(context, statement, changed, fields, queries)
     return a.DeleteAnalysis(
         statement.text,
         tuple(context.bindings.values()),
         tuple(context.notices),
         target,
         (statement.alias or statement.target.parts[-1]).text,
-        tuple(as_field(f) for f in fields),
+        tuple(as_field(f) for f in own),
         (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
         returning=returning,
@@ -121,18 +129,25 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
 def _returning(
     context: Context,
     statement: st.Update | st.Delete,
+    changed: ChangedTable,
     fields: tuple[ScopeField, ...],
     queries: NamedQueries,
 ) -> a.Returning | None:
     if not statement.returning:
         return None
     return analyze_returning(
-        context, statement.returning, fields, named=queries, versions=statement.versions
+        context,
+        statement.returning,
+        fields,
+        named=queries,
+        versions=statement.versions,
+        order=changed.order if changed.is_view else None,
     )
 
 
-def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
-    context.refuse_view(
+def _target(context: Context, name: st.TableName, word: str) -> ChangedTable:
+    changed = changed_table(
+        context,
         name,
         (
             "Updating views is not supported"
@@ -140,9 +155,8 @@ def _target(context: Context, name: st.TableName, word: str) -> a.TableBinding:
             else "Deleting from views is not supported"
         ),
     )
-    target = context.target(name, context.statement_span(name.span))
-    context.refuse_frame(target, f"it can be read but not the target of {word}", name.span)
-    return target
+    context.refuse_frame(changed.table, f"it can be read but not the target of {word}", name.span)
+    return changed
 
 
 def _fields(
@@ -192,16 +206,26 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
 
 def _where(
     context: Context,
-    node: Expression | None,
+    statement: st.Update | st.Delete,
+    changed: ChangedTable,
+    own: tuple[ScopeField, ...],
     fields: tuple[ScopeField, ...],
     queries: NamedQueries,
 ) -> a.TypedExpression | None:
+    node, view_condition = statement.where, changed.condition(own)
     if node is None:
-        return None
+        span = statement.target.span
+        if view_condition is None:
+            return None
+        return replace(
+            typed(context, view_condition, span, "in the WHERE of the view"), text=changed.where
+        )
     condition = ExpressionAnalyzer(
         context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True), named=queries
     ).condition(node, _WHERE)
-    return typed_condition(context, node, condition, "in the WHERE condition")
+    return changed.with_where(
+        view_condition, typed_condition(context, node, condition, "in the WHERE condition")
+    )
 
 
 def _clause(

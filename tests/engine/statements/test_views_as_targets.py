@@ -1,0 +1,185 @@
+"""Views of one table as targets: the rows of PostgreSQL, and what is refused."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from rowmerge_nb import Engine, RowMergeError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from rowmerge_nb.connectors.jdbc.database import DatabaseSession
+
+pytestmark = pytest.mark.spark
+
+TABLES = (
+    "CREATE TABLE t (a integer, b integer DEFAULT 7, c varchar)",
+    "CREATE TABLE s (a integer, b integer)",
+    "INSERT INTO t VALUES (1, 10, 'x'), (2, 20, 'x'), (3, 30, 'y'), (4, NULL, NULL)",
+    "INSERT INTO s VALUES (1, 11), (3, 33), (5, 55)",
+)
+VIEWS = (
+    "CREATE VIEW v AS SELECT c AS kind, a AS id, b FROM t WHERE c = 'x'",
+    "CREATE VIEW w AS SELECT id, z.b AS amount FROM v AS z WHERE z.b < 15",
+    "CREATE VIEW every AS SELECT * FROM t",
+)
+REFUSED = {
+    "has GROUP BY": "SELECT a, count(*) AS n FROM t GROUP BY a",
+    "has DISTINCT": "SELECT DISTINCT a FROM t",
+    "reads more than one table": "SELECT t.a FROM t, s",
+    "reads no table": "SELECT 1 AS a",
+    "has WITH, ORDER BY, LIMIT": "SELECT a FROM t LIMIT 1",
+    "'b1', which is computed": "SELECT a, b + 1 AS b1 FROM t",
+    "is no SELECT of one table": "SELECT a FROM t UNION SELECT a FROM s",
+    "has a column of its table twice": "SELECT a, a AS a2 FROM t",
+}
+STATEMENTS = (
+    "UPDATE v SET b = id * 100",
+    "UPDATE v SET b = b + 1, kind = 'q' WHERE kind = 'x' AND id = 1",
+    "UPDATE v SET b = 0 WHERE id IN (SELECT a FROM s)",
+    "UPDATE w SET amount = 1 WHERE id < 3 OR id > 0",
+    "UPDATE v SET b = s.b FROM s WHERE s.a = v.id",
+    "UPDATE every SET b = 0 WHERE c IS NULL",
+    "DELETE FROM v",
+    "DELETE FROM v x WHERE x.id >= 2",
+    "DELETE FROM v USING s WHERE v.id = s.a",
+    "DELETE FROM w WHERE amount = 10",
+    "INSERT INTO v VALUES ('z', 9, 99)",
+    "INSERT INTO v (id) VALUES (9)",
+    "INSERT INTO w VALUES (9, 99)",
+    "INSERT INTO v VALUES (DEFAULT, 9, DEFAULT)",
+    "INSERT INTO v SELECT 'k', a, b FROM s",
+)
+MERGE = "MERGE INTO v USING s ON v.id = s.a "
+MERGES = {
+    # PostgreSQL sets NULL, the default of the view's column.
+    "UPDATE v SET b = DEFAULT WHERE id = 1": [
+        [1, 7, "x"],
+        [2, 20, "x"],
+        [3, 30, "y"],
+        [4, None, None],
+    ],
+    # The row (3, 30, 'y') is not in the view, so that it is inserted again.
+    MERGE
+    + "WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED THEN INSERT (id, b) VALUES (s.a, s.b)": [
+        [1, 11, "x"],
+        [2, 20, "x"],
+        [3, 30, "y"],
+        [3, 33, None],
+        [4, None, None],
+        [5, 55, None],
+    ],
+    MERGE + "WHEN NOT MATCHED BY SOURCE THEN DELETE": [
+        [1, 10, "x"],
+        [3, 30, "y"],
+        [4, None, None],
+    ],
+    MERGE + "WHEN NOT MATCHED BY SOURCE AND v.b = 20 THEN UPDATE SET kind = 'q'": [
+        [1, 10, "x"],
+        [2, 20, "q"],
+        [3, 30, "y"],
+        [4, None, None],
+    ],
+    "MERGE INTO v USING (SELECT 2 AS id, 'q' AS kind, 5 AS b) n ON v.id = n.id WHEN MATCHED THEN UPDATE SET *": [
+        [1, 10, "x"],
+        [2, 5, "q"],
+        [3, 30, "y"],
+        [4, None, None],
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def engine(spark: Any) -> Iterator[Engine]:
+    with Engine(spark=spark, dialect="extended") as engine:
+        yield engine
+
+
+def _here(engine: Engine, *statements: str) -> list[list[Any]]:
+    for name in ("w", "v", "every"):
+        engine.run(f"DROP VIEW IF EXISTS {name}")
+    for name in "ts":
+        engine.run(f"DROP TABLE IF EXISTS {name}")
+    for sql in (*TABLES, *VIEWS, *statements):
+        engine.run(sql)
+    return _rows(engine.table("t").to_pylist())
+
+
+def _rows(rows: Any) -> list[list[Any]]:
+    return sorted((list(row.values()) for row in rows), key=str)
+
+
+@pytest.mark.parametrize("sql", STATEMENTS)
+def test_a_view_is_changed_as_in_postgresql(
+    engine: Engine, postgresql_session: DatabaseSession, sql: str
+) -> None:
+    there = postgresql_session
+    there.execute("DROP TABLE IF EXISTS t, s CASCADE")
+    for text in (*TABLES, *VIEWS, sql):
+        there.execute(text)
+    expected = _rows(there.query("SELECT * FROM t"))
+    there.execute("DROP TABLE t, s CASCADE")
+    assert _here(engine, sql) == expected
+
+
+@pytest.mark.parametrize("sql", MERGES)
+def test_a_statement_sees_the_rows_of_the_view_alone(engine: Engine, sql: str) -> None:
+    assert _here(engine, sql) == sorted(MERGES[sql], key=str)
+
+
+def test_returning_and_the_report_have_the_names_of_the_view(engine: Engine) -> None:
+    _here(engine)
+    result = engine.run("UPDATE v SET b = b + 1 WHERE id = 1 RETURNING *, old.b AS was")
+    assert result.table is not None
+    assert result.table.to_pylist() == [{"kind": "x", "id": 1, "b": 11, "was": 10}]
+    text = " ".join(str(result).split())
+    assert "The view v shows rows of memory.default.t, which is changed" in text
+    assert "kind is c, id is a" in text
+    inserted = engine.run("INSERT INTO v (id) VALUES (9) RETURNING *")
+    assert inserted.table is not None
+    assert inserted.table.to_pylist() == [{"kind": None, "id": 9, "b": 7}]
+
+
+@pytest.mark.parametrize("why", REFUSED)
+def test_a_view_that_cannot_be_changed_says_why(engine: Engine, why: str) -> None:
+    before = _here(engine)
+    engine.run(f"CREATE OR REPLACE VIEW every AS {REFUSED[why]}")
+    for sql in ("UPDATE every SET a = 1", "DELETE FROM every", "INSERT INTO every (a) VALUES (1)"):
+        with pytest.raises(RowMergeError, match="views is not supported") as caught:
+            engine.run(sql)
+        assert caught.value.code == "NOT_SUPPORTED"
+        assert why in caught.value.message
+    assert _rows(engine.table("t").to_pylist()) == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        ("UPDATE v SET a = 1", "COLUMN_NOT_FOUND"),
+        ("DELETE FROM v WHERE c = 'x'", "COLUMN_NOT_FOUND"),
+        ("INSERT INTO v (a) VALUES (1)", "COLUMN_NOT_FOUND"),
+        ("INSERT INTO v VALUES (1)", "TYPE_MISMATCH"),
+        ("REPLACE INTO v VALUES ('x', 1, 1)", "NOT_SUPPORTED"),
+        ("INSERT INTO v (id) VALUES (1) ON CONFLICT (id) DO NOTHING", "NOT_SUPPORTED"),
+        (
+            MERGE.replace("MERGE", "MERGE WITH SCHEMA EVOLUTION") + "WHEN MATCHED THEN DELETE",
+            "NOT_SUPPORTED",
+        ),
+        ("TRUNCATE TABLE v", "NOT_SUPPORTED"),
+    ],
+)
+def test_wrong_statements_on_views_are_errors(engine: Engine, sql: str, code: str) -> None:
+    before = _here(engine)
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql)
+    assert (caught.value.code, caught.value.line) == (code, 1)
+    assert _rows(engine.table("t").to_pylist()) == before
+
+
+def test_trinos_dialect_changes_no_view(engine: Engine) -> None:
+    _here(engine)
+    with pytest.raises(RowMergeError, match="Updating views is not supported"):
+        engine.run("UPDATE v SET b = 1", dialect="trino")
