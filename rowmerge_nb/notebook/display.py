@@ -31,7 +31,6 @@ def show(bundle: Bundle) -> None:
 
 
 def show_beneath_report(explorer: Explorer) -> None:
-    """Show an explorer whose outcome the report above has."""
     explorer.beneath = True
     explorer._ipython_display_()
 

@@ -44,7 +44,6 @@ def mark_source(source: PlanNode, identity: str) -> Project:
 
 
 def which_rows(clause: ClauseAnalysis, join: JoinType) -> tuple[str, Typed]:
-    """Return which joined rows a clause is about, as text and as an expression."""
     if clause.by_source:
         return f"{SOURCE_PRESENT} IS NULL", _is_null(SOURCE_PRESENT)
     if not clause.matched:
@@ -159,7 +158,6 @@ def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
 
 
 def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) -> Project:
-    """Compute the row of RETURNING for every row of an INSERT."""
     row, text = _row(returning)
     taken, name = {symbol.name.lower() for symbol in source.outputs}, RETURNING
     while name in taken:

@@ -59,7 +59,6 @@ class PageKey:
 
     @property
     def may_fail(self) -> bool:
-        """Whether computing a value can fail."""
         return may_fail(self.target) or may_fail(self.source)
 
 

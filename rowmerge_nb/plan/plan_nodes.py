@@ -50,18 +50,15 @@ class PlanNode:
 
     @property
     def name(self) -> str:
-        """The name as Trino prints it."""
         return type(self).__name__
 
     @property
     def sources(self) -> tuple[PlanNode, ...]:
-        """The nodes below."""
         source = getattr(self, "source", None)
         return () if source is None else (source,)
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The expressions that the node evaluates."""
         return ()
 
 
@@ -262,7 +259,6 @@ class SearchedCase:
 
     @property
     def unconditional(self) -> bool:
-        """Whether every row takes the one branch."""
         return len(self.branches) == 1
 
 
@@ -331,7 +327,6 @@ class CheckConstraints(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        """The constraints over the node below."""
         pairs = [(Column(symbol.type, symbol.name), value) for symbol, value in self.row]
         values = [replaced(check.value, pairs) for check in self.checks]
         if self.stored is None:
@@ -549,7 +544,6 @@ class PhysicalForm:
 
     @property
     def in_task(self) -> bool:
-        """Whether tasks do it all on pages."""
         return not self.by_spark
 
 

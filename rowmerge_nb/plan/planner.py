@@ -219,7 +219,6 @@ class RowChangePlanner:
         return tuple(i for i, name in enumerate(names) if name in named)
 
     def scan(self, condition: TypedExpression | None) -> TableScan:
-        """Scan the target with its row id."""
         fields, target = (*self.fields, *self.analysis.hidden), self.analysis.target
         names = {
             field.symbol: column.name for field, column in zip(fields, target.readable, strict=True)
@@ -320,7 +319,6 @@ class RowChangePlanner:
         return tuple(Symbol(column.name, column.type) for column in self.columns)
 
     def changes(self) -> tuple[Symbol, ...]:
-        """Return the channels of rows to store."""
         number = (
             (Symbol(CASE_NUMBER, INTEGER),) if self.layout.after.case_number is not None else ()
         )
@@ -350,7 +348,6 @@ class RowChangePlanner:
         )
 
     def write(self, source: PlanNode) -> MergeWriter:
-        """Put the writer above the rows to store."""
         analysis = self.analysis
         return MergeWriter(
             id=next(self.ids),
@@ -361,7 +358,6 @@ class RowChangePlanner:
         )
 
     def finish(self, writer: PlanNode) -> Output:
-        """Put TableFinish and Output above the writer."""
         added = self.analysis.added if isinstance(self.analysis, MergeAnalysis) else ()
         symbols = tuple(Symbol(column.name, column.type) for column in added)
         return _finish(writer, self.analysis.target, self.ids, added=symbols)

@@ -46,12 +46,10 @@ class QueryPlanNode(PlanNode):
 
     @property
     def descriptor(self) -> Descriptor:
-        """The arguments as Trino prints them."""
         return ()
 
     @property
     def details(self) -> tuple[str, ...]:
-        """Further lines."""
         return ()
 
 
@@ -408,7 +406,6 @@ class SetOperationNode(QueryPlanNode):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The columns behind each output."""
         return tuple(
             f"{symbol.name} := [{', '.join(columns[index].symbol for columns in self.inputs)}]"
             for index, symbol in enumerate(self.outputs)

@@ -63,7 +63,6 @@ def source_nodes(source: Source) -> PlanNode:
 
 
 def columns_of(node: PlanNode) -> tuple[e.Column, ...]:
-    """Return the outputs of a node as expressions."""
     return tuple(e.Column(symbol.type, symbol.name) for symbol in node.outputs)
 
 
@@ -463,7 +462,6 @@ class _QueryPlanner:
     # -- expressions ----------------------------------------------------------------------------------------------
 
     def columns_now(self, columns: Iterable[e.Column]) -> tuple[e.Column, ...]:
-        """Return columns under their symbols in the plan."""
         return tuple(self._renamed.get(column.symbol, column) for column in columns)
 
     def _now(self, value: e.Typed) -> e.Typed:

@@ -492,7 +492,6 @@ def query_of(node: Source | AnsweredQuery) -> PlanNode:
 
 
 def source_executed_by(node: Source | AnsweredQuery) -> str:
-    """Return the sentence that names what executes a source query."""
     if isinstance(node, AnsweredQuery):
         return (
             "Here DuckDB executes the query, on the pages that this process reads, before the tasks"

@@ -145,7 +145,6 @@ def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
 
 
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
-    """Return whether everything that a plan reads is known to be small."""
     sizes = [estimated_rows(node) for node in chain(plan) if not node.sources]
     return all(size is not None and size <= rows for size in sizes)
 
@@ -567,7 +566,6 @@ RULES: Final[Mapping[str, Callable[[Output, RuleSettings], Output]]] = {
 
 
 def rewritten(node: Node, change: Callable[[PlanNode], PlanNode]) -> Node:
-    """Rewrite a plan from its leaves up."""
     children: dict[str, Any] = {}
     for field in fields(node):
         value = getattr(node, field.name)

@@ -53,7 +53,6 @@ class Step:
 
     @property
     def title(self) -> str:
-        """The name with its arguments."""
         parts = (f"{key} = {value}" if key else value for key, value in self.descriptor)
         return f"{self.name}[{', '.join(parts)}]"
 
@@ -77,12 +76,10 @@ class Spread:
     keys: tuple[str, ...] = ()
 
     def under(self, step: Step) -> Spread:
-        """Return the same spread with another root."""
         return replace(self, step=step)
 
 
 def single(spread: Spread) -> Spread:
-    """Send all rows to one task."""
     if spread.scheme == SINGLE:
         return spread
     return Spread(remote_exchange(spread.step, spread.scheme, Partitioning(SINGLE)), SINGLE)

@@ -78,7 +78,6 @@ def lab_text(lab: Lab) -> str:
 
 
 def save_pictures(lab: Lab, folder: str | Path) -> list[Path]:
-    """Write the pictures for light and dark backgrounds, and return their paths."""
     directory = Path(checked_path(folder, "folder"))
     paths = []
     for theme in ("light", "dark"):

@@ -37,7 +37,6 @@ MEANINGS: Final = {
 
 
 def layouts_text(layouts: Layouts) -> str:
-    """Return the comparison as text."""
     lines = [
         line
         for sentence in (layouts.sentence, *layouts.notices)
@@ -55,7 +54,6 @@ def layouts_text(layouts: Layouts) -> str:
 
 
 def layouts_bundle(layouts: Layouts) -> dict[str, str]:
-    """Return the mime bundle of a comparison."""
     text = layouts_text(layouts)
     names = {
         "layouts": layouts,

@@ -94,12 +94,10 @@ class RowCheck:
 
     @property
     def same(self) -> bool:
-        """Whether the rows are the expected ones."""
         return not self.missing.num_rows and not self.unexpected.num_rows
 
     @property
     def sentence(self) -> str:
-        """The outcome in one sentence."""
         if self.same:
             return (
                 f"Right: {plural(self._total, 'row')}, as wanted."

@@ -28,7 +28,6 @@ class Verdicts(ShownSequence[EngineVerdict]):
 
     @classmethod
     def of(cls, trace: Trace) -> Verdicts:
-        """Judge a traced statement."""
         rows = verdicts_of(trace)
         if rows is None:
             raise RowMergeError(
@@ -48,7 +47,6 @@ class Verdicts(ShownSequence[EngineVerdict]):
         return {"text/plain": str(self), "text/html": render_verdicts(self._items, str(self))}
 
     def to_pandas(self) -> pd.DataFrame:
-        """Return the rows as a pandas DataFrame."""
         import pandas as pd
 
         return pd.DataFrame([vars(row) for row in self._items])

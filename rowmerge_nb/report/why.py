@@ -109,7 +109,6 @@ class Why(ShownSequence[Journey]):
 
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
-        """The journeys as texts."""
         journeys = with_written_names(self._items, self._statement)
         return tuple(journey_row(journey, self._joined) for journey in journeys)
 

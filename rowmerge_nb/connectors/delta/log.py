@@ -44,7 +44,6 @@ def require_library() -> None:
 
 @contextmanager
 def log_errors(name: object, code: str = "DELTA_LAKE_INVALID_TABLE") -> Iterator[None]:
-    """Convert errors of delta-rs to ConnectorError."""
     try:
         yield
     except (RowMergeError, MemoryError):
@@ -74,7 +73,6 @@ def open_current(handle: DeltaTableHandle) -> DeltaTable:
 
 
 def version_after(version: int, handle: DeltaTableHandle) -> ConnectorTableVersion:
-    """Return the version of a commit on top of a handle's."""
     base = ConnectorTableVersion(handle.version) if handle.version >= 0 else None
     return ConnectorTableVersion(version, made_from=base)
 

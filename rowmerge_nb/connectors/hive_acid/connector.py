@@ -453,7 +453,6 @@ class HiveAcidConnector(Connector):
         return list(self.metastore.open_transactions())
 
     def abort_transaction(self, number: int) -> None:
-        """Abort a transaction whose process is gone."""
         self.metastore.abort(
             checked(
                 number,

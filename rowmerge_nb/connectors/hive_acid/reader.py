@@ -280,7 +280,6 @@ def read_split(
 
 
 def living_rows(keys: RowKeys, deleted: DeletedRows, elsewhere: int) -> npt.NDArray[np.bool_]:
-    """Return a mask of rows that are neither deleted nor read elsewhere."""
     living: npt.NDArray[np.bool_] = (
         keys.write_ids > elsewhere if elsewhere else np.ones(keys.numbers.size, bool)
     )

@@ -46,7 +46,6 @@ class ValidWriteIds:
     transactions: ValidTransactions | None = field(default=None, repr=False)
 
     def is_visible(self, directory: AcidDirectory) -> bool:
-        """Return whether a directory is of no compaction, or a committed one."""
         return (
             directory.visibility is None
             or self.transactions is None

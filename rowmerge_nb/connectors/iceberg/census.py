@@ -32,7 +32,6 @@ class Census:
 
     @property
     def sentences(self) -> list[str]:
-        """The skipped tables, each with the reason."""
         return [
             f"Table '{name}' and its files were left out: {_text(error)}"
             for name, error in sorted(self.errors.items(), key=str)

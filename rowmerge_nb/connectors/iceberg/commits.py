@@ -326,7 +326,6 @@ def _commit(
 
 
 def _failure(error: Exception, handle: IcebergTableHandle) -> ConnectorError:
-    """Return the error of a commit that has not changed the table."""
     if isinstance(error, OSError) and error.errno:
         return _metadata_error(error, handle)
     msg = f"Iceberg's catalog could not commit to table '{handle.name}': {sqlite_message(error)}"

@@ -46,7 +46,6 @@ _ATTEMPTS: Final = 10
 
 
 def remove_folder(path: Path) -> None:
-    """Remove a folder with its content, and ignore errors."""
     shutil.rmtree(path, ignore_errors=True)
 
 
@@ -225,7 +224,6 @@ class Note:
 
     @property
     def is_abandoned(self) -> bool:
-        """Whether the process was certainly gone."""
         return self.process is not None and (
             self.is_alive is False or (self.process == "" and self.since > _COMMITTING)
         )
@@ -435,7 +433,6 @@ def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
 
 
 def _is_unmade(folder: Path, statement: str) -> bool:
-    """Return whether no table was committed in a folder."""
     files = [
         file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")
     ]
@@ -475,7 +472,6 @@ def _read(io: Any, location: str) -> str | None:
 
 
 def lower_name(table: Table) -> SchemaTableName:
-    """Return a table's name in lower case, as in statements."""
     return SchemaTableName(*(str(part).lower() for part in table.name()[-2:]))
 
 

@@ -113,7 +113,6 @@ class Writer:
                 )
 
     def ask(self) -> None:
-        """Record that the catalog is asked to commit."""
         self.is_submitted = True
 
     def forget(self) -> None:

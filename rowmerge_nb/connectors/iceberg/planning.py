@@ -218,7 +218,6 @@ class DeleteIndex:
                 self._by_partition[partition_of(entry.data_file)].append(entry)
 
     def of(self, entry: ManifestEntry) -> tuple[DeleteFile, ...]:
-        """Return the delete files that apply to a data file."""
         file = entry.data_file
         candidates = [
             *self._by_path[file.file_path],
@@ -296,7 +295,6 @@ def _path_bounds(delete: DataFile) -> list[bytes | None]:
 
 
 def may_delete_from(delete: DataFile, path: str) -> bool:
-    """Return whether a position delete file may refer to a data file, by its bounds."""
     lower, upper = _path_bounds(delete)
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))

@@ -186,7 +186,6 @@ def _match(
 def _inside(
     field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]
 ) -> tuple[FileField, ...]:
-    """Match the parts of a field."""
     parts = _parts(column.type)
     if field.type_name == "struct":
         return tuple(_match(part, parts, id_of) for part in field.fields)

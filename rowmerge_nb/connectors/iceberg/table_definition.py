@@ -348,7 +348,6 @@ def _word(name: str) -> str:
 
 
 def shown_properties(table: Table) -> dict[str, Any]:
-    """Return a table's properties as in CREATE TABLE."""
     schema, properties = table.schema(), table.properties
     parts = []
     for part in table.spec().fields:

@@ -188,7 +188,6 @@ class TableRemoval(TableLookup):
                 embedded.release_folder(folder)
 
     def dropped_folders(self, known_paths: Collection[str], age: dt.timedelta) -> list[Orphan]:
-        """Return the folders of dropped tables that still exist."""
         embedded = self._embedded
         if embedded is None:
             return []

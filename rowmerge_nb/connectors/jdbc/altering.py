@@ -36,7 +36,6 @@ def alteration_sql(
     alteration: Alteration,
     declared: Callable[[str, Type], str],
 ) -> list[str]:
-    """Build the statements that alter a table or comment on it."""
     table = store.table(handle)
     match alteration:
         case SetTableComment(comment=comment):

@@ -102,7 +102,6 @@ class JdbcTransaction(ABC):
     def schemas(self) -> Sequence[str]: ...
 
     def longest_name(self) -> int | None:
-        """Return the limit on names, in bytes."""
         return None
 
     @abstractmethod

@@ -127,7 +127,6 @@ def _is_nan(value: Any) -> bool:
 
 
 def integer(name: str) -> ColumnTerms:
-    """Return the terms of integers, which all databases compare alike."""
     return ColumnTerms(
         lambda value: str(int(value)) if isinstance(value, int) else None, name, name
     )

@@ -170,7 +170,6 @@ class MemoryConnector(Connector):
     # -- beyond the contract --------------------------------------------------------------------------------------
 
     def put(self, metadata: ConnectorTableMetadata, data: pa.Table) -> None:
-        """Create or replace a table with content."""
         checked = checked_metadata(metadata)
         data = data.cast(schema_of(checked.columns))
         check_content(checked, data)

@@ -104,7 +104,6 @@ class MemoryTable:
         return MemoryTable(self.metadata, versions, committed, former_columns, self.first)
 
     def version_of(self, version: ConnectorTableVersion, time_zone: str) -> int:
-        """Return the number of a retained version."""
         kept_versions = ", ".join(map(str, sorted(self.versions)))
         if version.pointer_type is PointerType.TEMPORAL:
             instant = version.instant(time_zone).astimezone(dt.UTC)

@@ -98,7 +98,6 @@ class CopyOnWriteSink(ConnectorMergeSink):
 
 
 def _without(page: Page, deleted: npt.NDArray[np.int64]) -> tuple[Page, int]:
-    """Return the rows of a page that are not deleted, and the number of the others."""
     ids = page.column(page.num_columns - 1)
     positions = pc.struct_field(ids, [1]).to_numpy(zero_copy_only=False)
     if not len(positions):

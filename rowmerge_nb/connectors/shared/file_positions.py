@@ -56,7 +56,6 @@ def alive_mask(deleted: Positions, first: int, rows: int) -> pa.Array | None:
 
 
 def middle_of(group: Any) -> int:
-    """Return the middle byte of a Parquet row group."""
     column = group.column(0) if group.num_columns else None
     if column is None:
         return 0

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 def alteration_call(
     table: TrinoTableHandle, alteration: a.Alteration
 ) -> tuple[str, dict[str, Any]]:
-    """Return the call of an alteration, and its arguments besides the table."""
     match alteration:
         case a.RenameTable(name):
             return "rename_table", {"new": {"schema": name.schema, "table": name.table}}

@@ -389,7 +389,6 @@ class Audited:
         keys: Hashes | None = None,
         key: Sequence[str] = (),
     ) -> pa.Table:
-        """Return rows of one state."""
         places = tuple(self.names.index(name) for name in key)
         with self._reading() as (transaction, bindings):
             scan = transaction.scans.whole_table(bindings[_AFTER if after else _BEFORE])

@@ -39,7 +39,6 @@ class CallLog:
         gave: Callable[[T], str] = lambda _: "",
         size: int | None = None,
     ) -> T:
-        """Make a call and log it, whether it succeeds or fails."""
         began = time.perf_counter()
 
         def note(result: str, error: str | None, injected: str = "") -> None:

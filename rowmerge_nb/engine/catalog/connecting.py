@@ -140,7 +140,6 @@ def validate(request: ConnectionRequest) -> None:
 
 
 def factory_of(store: str, location: str | None) -> ConnectorFactory:
-    """Return the factory of a store, by its name or by the scheme of an address."""
     if store:
         return store_factory(store)
     scheme = _SCHEME.match(location or "")

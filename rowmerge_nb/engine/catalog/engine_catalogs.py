@@ -248,7 +248,6 @@ class Catalogs:
     def transaction(
         self, options: Options, changes: str = "", explicit: ExplicitTransaction | None = None
     ) -> StatementTransaction:
-        """Begin a statement's transaction."""
         properties: dict[str, Any] = {"era": str(options.era)}
         if options.paradigm is not None:
             properties["row_change_paradigm"] = options.paradigm.name

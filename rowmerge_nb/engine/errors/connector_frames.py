@@ -66,7 +66,6 @@ def told(raised: Iterable[Raised], source_lines: SourceLines) -> tuple[Raised, .
 
 
 def with_raised(error: RowMergeError, raised: tuple[Raised, ...]) -> RowMergeError:
-    """Add the connector's errors."""
     error.raised = raised
     if raised and error.hint is None and (source_line := place_of(raised[0])):
         error.hint = f"It was raised in {source_line}"

@@ -44,7 +44,6 @@ class LayoutCandidate:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that decide the file of a row."""
         return (self.sort_column,) if self.sort_column else tuple(t.column for t in self.transforms)
 
     def __str__(self) -> str:
@@ -155,7 +154,6 @@ class LayoutFiles:
 
     @property
     def files(self) -> int:
-        """The number of files of the table."""
         return int(self._parts[self._exists].sum())
 
     def touched(self, rows: slice) -> FileCount:

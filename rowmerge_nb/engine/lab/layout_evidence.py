@@ -131,7 +131,6 @@ def _of_file(path: Path) -> Iterator[str | Trace | Record]:
 
 
 def text_of(source: str | Trace | Record) -> str:
-    """Return the statement's text."""
     return source if isinstance(source, str) else source.statement
 
 

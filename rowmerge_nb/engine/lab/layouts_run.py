@@ -183,7 +183,6 @@ def _explicit(layouts: Sequence[str] | None, subject: _Subject) -> list[LayoutCa
 def _columns(
     text: str, candidates: Sequence[LayoutCandidate] | None, subject: _Subject
 ) -> dict[str, Type]:
-    """Return the columns that statements or layouts name, with their types."""
     words = set(re.findall(r"\w+", text.lower()))
     layout_columns = {name for candidate in candidates or () for name in candidate.columns}
     columns = {

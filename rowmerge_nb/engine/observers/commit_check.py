@@ -37,6 +37,5 @@ class CommitCheckObserver(RunObserver):
         self._check = begin_check(run, self._read, self._read_independently)
 
     def after_result(self, run: StatementRun, result: Result) -> None:
-        """Compare, and set the check of the result's trace."""
         if self._check is not None:
             self._check.told(result)

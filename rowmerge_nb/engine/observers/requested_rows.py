@@ -157,7 +157,6 @@ def requested_rows(
     context: LoweringContext,
     request: RowRequest,
 ) -> AskedRows:
-    """Read the requested rows, and compute what the statement makes of them."""
     whole = planned.whole()
     if not _is_repeatable(run, analysis, whole):
         return AskedRows(request.words, problem=UNREPEATABLE)

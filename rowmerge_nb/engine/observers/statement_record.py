@@ -97,7 +97,6 @@ class StatementRecorder(RunObserver):
 def _recording_of(
     run: StatementRun, earlier: Recording | None, error: RowMergeError | None
 ) -> Recording:
-    """Return the record of a statement, or why there is none."""
     try:
         record = (
             _record_of(run, error)

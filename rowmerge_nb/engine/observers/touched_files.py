@@ -90,7 +90,6 @@ class _KeptReads(RunObserver):
 def _row_files(
     read: TableRead, numbers: dict[str, int]
 ) -> Iterator[tuple[npt.NDArray[np.int64], int]]:
-    """Yield hashes of row ids with the number of their file."""
     if read.row_id is None:
         return
     schema = pa.schema([("row_id", read.row_id.type.arrow), (POSITION, pa.int64())])

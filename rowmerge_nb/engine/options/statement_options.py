@@ -103,7 +103,6 @@ class Option:
 
     @property
     def flags(self) -> str:
-        """How a cell writes it."""
         value = f" {self.values}" if self.values else ""
         if self.assumed is not None and value:
             value = f" [{self.values}]"

@@ -242,7 +242,6 @@ class _Sides:
         self.sides.append(StoreSide(venue.name, self._failed(error), connector=venue.catalog))
 
     def run(self, venue: Venue, copy: ScratchCopy, connector: Connector) -> None:
-        """Run the statement on a copy, and read what it leaves."""
         keeper, store, table = FragmentKeeper(), venue.store, copy.name[2]
         loaded = {} if store is None else store.files(table)
         if store is not None:

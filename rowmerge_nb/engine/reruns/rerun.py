@@ -398,7 +398,6 @@ def _has_whole_targets(pages: PageSample) -> bool:
 
 
 def _texts(rows: pa.Table) -> list[str]:
-    """Return a text per row that is equal for equal values."""
     return [
         repr(row) for row in zip(*(python_values(column) for column in rows.columns), strict=True)
     ]

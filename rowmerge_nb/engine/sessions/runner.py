@@ -128,7 +128,6 @@ class StatementRunner:
         return self.session.catalogs
 
     def over(self, catalogs: Catalogs) -> StatementRunner:
-        """Return a runner with other catalogs, and no observers of the user."""
         return replace(
             self, session=replace(self.session, catalogs=catalogs), observers=ObserverRegistry()
         )

@@ -76,7 +76,6 @@ class Session:
         return self._use(statement, options) if isinstance(statement, Use) else None
 
     def _control(self, statement: StartTransaction | Commit | Rollback, options: Options) -> Result:
-        """Begin or end a transaction of several statements."""
         self.spark_session.check_open()
         statement_kind = _CONTROLS[type(statement)]
         if options.dry_run:
@@ -96,7 +95,6 @@ class Session:
         )
 
     def _prepare(self, statement: Prepare | Deallocate, options: Options) -> Result:
-        """Store a prepared statement, or remove it."""
         statement_kind = "PREPARE" if isinstance(statement, Prepare) else "DEALLOCATE PREPARE"
         if isinstance(statement, Deallocate):
             self.prepared_text(statement.name)

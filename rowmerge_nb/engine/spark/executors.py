@@ -45,7 +45,6 @@ def executors_of(spark: Any) -> Executors:
 
 
 def _context_of(spark: Any) -> Any:
-    """Return the Spark context, or a Spark Connect session itself, which has none."""
     try:
         return spark.sparkContext
     except Exception:  # noqa: BLE001 - Connect raises one of several types, by version

@@ -28,8 +28,6 @@ def collect(
     cancelled: threading.Event,
     find_loss: Callable[[], RowMergeError | None] = lambda: None,
 ) -> pa.Table:
-    """Run a DataFrame and return its rows."""
-
     def action() -> pa.Table:
         with quietly():
             _tag(spark, tag)

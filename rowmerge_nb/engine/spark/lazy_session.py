@@ -99,7 +99,6 @@ class LazySession:
         return bool(loss)
 
     def news(self) -> list[str]:
-        """Return and clear the notices about the session."""
         news, self._news = self._news, []
         return news
 

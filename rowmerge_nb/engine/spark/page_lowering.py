@@ -138,7 +138,6 @@ def replicated_tasks(
     exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
-    """Return the passes of a MERGE with a replicated source."""
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     program = _program(printer)
@@ -161,7 +160,6 @@ def partitioned_tasks(
     above: MergePass,
     context: LoweringContext,
 ) -> tuple[PartitionedOutputPass, PartitionedOutputPass, PartitionedJoinTask, list[str]]:
-    """Return the passes of a MERGE partitioned by key."""
     target, source = scans
     read = source_schema(join).append(pa.field(POSITION, pa.int64()))
     full = join.type is JoinType.FULL

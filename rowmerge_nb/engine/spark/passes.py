@@ -124,7 +124,6 @@ def _cases(node: PlanNode, operation: Operation) -> tuple[int, ...]:
 def placing(
     node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext
 ) -> Placing:
-    """Return the destinations of a processor's rows."""
     names = [column.name for column in processor.columns]
 
     def destination(
@@ -174,7 +173,6 @@ def local_exchange(
     writers: WriterPass,
     context: LoweringContext,
 ) -> LocalExchange:
-    """Return the exchange within a task, with one sink per writer."""
     channels = processor.layout.after
     by_row_id = channels.row_id if node.update_layout is not None else None
     return LocalExchange(
@@ -237,7 +235,6 @@ def placed(
 def insert_sender(
     node: TableWriter, layout: ConnectorTableLayout, rows: InsertedRows, context: LoweringContext
 ) -> InsertSenderPass:
-    """Return the pass that sends rows to the writers of their partitions or buckets."""
     names = [column.name for column in node.columns]
     arguments = tuple(names.index(name) for name in layout.partition_columns)
     function = None

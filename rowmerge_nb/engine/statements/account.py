@@ -62,7 +62,6 @@ class Account:
 
 
 def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
-    """Return the account of all tasks, ordered by partition."""
     records = sorted(records, key=lambda r: r.partition)
     clause_rows: dict[int, int] = {}
     for record in records:

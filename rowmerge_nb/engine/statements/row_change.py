@@ -70,7 +70,6 @@ def plan_change(
     ask: Callable[[], TargetFacts],
     plan: Callable[[TargetFacts], Output],
 ) -> PlannedChange:
-    """Ask the connector about the target, and plan the statement."""
     run.transaction.target = analysis.target
     run.step = "plan"
     facts = ask()
@@ -355,5 +354,4 @@ def _partitions(usual: int, rows: int | None) -> int:
 
 
 def _writers(partitions: int, rows: int | None) -> int:
-    """Return the number of writers behind an exchange."""
     return partitions if rows is None else max(2, min(partitions, rows // SMALL_ROWS + 1))

@@ -112,17 +112,14 @@ class SinkChanges:
 
     @property
     def is_new(self) -> Mask:
-        """Whether a change adds a row, or new values of one."""
         return np.isin(self.operations, [int(operation) for operation in _NEW])
 
     @property
     def is_old(self) -> Mask:
-        """Whether a change removes or replaces a row."""
         return np.isin(self.operations, [int(operation) for operation in _OLD])
 
     @property
     def is_update(self) -> Mask:
-        """Whether a change is an update, or one half of it."""
         updates = (Operation.UPDATE, Operation.UPDATE_INSERT, Operation.UPDATE_DELETE)
         return self.halves | np.isin(self.operations, [int(operation) for operation in updates])
 
@@ -173,7 +170,6 @@ class SinkChanges:
         return writers, calls, places
 
     def layout_values(self, index: int) -> pa.ChunkedArray:
-        """Return a column of the insert layout."""
         return pc.if_else(
             pa.array(self.is_new),
             self.values.column(self.layout_columns[index]),

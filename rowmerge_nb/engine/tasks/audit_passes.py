@@ -90,7 +90,6 @@ class AuditedSplit(ConnectorSplit):
         return bool(getattr(self.split, "is_repeatable", False))
 
     def with_rows(self) -> AuditedSplit:
-        """Return a copy that any machine can read."""
         return AuditedSplit(self.split.with_rows(), self.number)
 
 

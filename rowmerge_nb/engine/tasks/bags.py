@@ -62,7 +62,6 @@ class Bag:
 
     @property
     def more(self) -> Bag:
-        """The rows with positive counts."""
         positive = self.counts > 0
         return Bag(self.hashes[positive], self.counts[positive])
 
@@ -73,12 +72,10 @@ class Bag:
 
     @property
     def total(self) -> int:
-        """The sum of all counts."""
         return int(self.counts.sum())
 
     @property
     def size(self) -> int:
-        """The sum of all absolute counts."""
         return int(np.abs(self.counts).sum())
 
     def first(self, rows: int) -> Hashes:
@@ -89,7 +86,6 @@ class Bag:
         return int(self.counts[at]) if at < len(self.hashes) and int(self.hashes[at]) == row else 0
 
     def holds(self, rows: Hashes) -> npt.NDArray[np.bool_]:
-        """Return which rows the bag contains, whatever their counts."""
         return among(rows, self.hashes)
 
     def to_bytes(self) -> bytes:

@@ -30,7 +30,6 @@ class Side:
 
     @property
     def is_there(self) -> npt.NDArray[np.bool_]:
-        """Whether each joined row has a row of this side."""
         return np.ones(self.page.num_rows, bool) if self.rows is None else self.rows != NO_ROW
 
     def column(self, name: str) -> pa.Array:
@@ -68,7 +67,6 @@ class JoinedRows:
 
     @property
     def partners(self) -> npt.NDArray[np.int64]:
-        """The source rows of matched rows, with repetitions."""
         rows = self.sides[1].rows
         return np.arange(self.count) if rows is None else rows[rows != NO_ROW]
 
@@ -86,7 +84,6 @@ class JoinedRows:
         return pa.RecordBatch.from_arrays([self.column(name) for name in channels], names=channels)
 
     def row(self, position: int, names: Iterable[str]) -> Page:
-        """Return one row of the named channels that exist, for errors."""
         existing = {name for side in self.sides for name in side.page.schema.names}
         return self.picked(np.array([position])).page(name for name in names if name in existing)
 

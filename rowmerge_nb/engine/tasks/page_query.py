@@ -43,7 +43,6 @@ class QueryScan(ScanPass):
 
     @classmethod
     def over(cls, table_scan: ScanPass, query: QueryRows) -> QueryScan:
-        """Build the scan from that of the table."""
         own = {field.name: getattr(table_scan, field.name) for field in fields(ScanPass)}
         return cls(**{**own, "schema": query.schema}, table_scan=table_scan, query=query)
 

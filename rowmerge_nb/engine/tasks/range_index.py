@@ -84,7 +84,6 @@ class RangeKeys:
     open_nulls: tuple[bool, bool]
 
     def values(self, page: Page, evaluator: PageEvaluator) -> Intervals:
-        """Return the intervals of a page's rows."""
         columns = [column for column in (self.low, self.high) if column is not None]
         computed = iter(evaluator.values_of(columns, page))
         low, high = (None if column is None else next(computed) for column in (self.low, self.high))

@@ -105,7 +105,6 @@ class CallNote(list[bytes]):
     page: Page | None = None
 
     def describe_result(self, gave: str, page: Page | None) -> None:
-        """Record a description of the result, and the page."""
         self.gave, self.page = gave, page
 
 

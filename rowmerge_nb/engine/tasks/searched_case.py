@@ -118,5 +118,4 @@ def _values(branch: PageBranch, rows: JoinedRows, evaluator: PageEvaluator) -> l
 
 
 def read_by(columns: Sequence[AssignedColumn]) -> list[str]:
-    """Return the channels that the values of columns read."""
     return sorted({name for column in columns for name in column.expression.reads})

@@ -50,7 +50,6 @@ class SentPages:
         self.close()
 
     def cell(self, page: Page) -> bytes:
-        """Send a page, and return the cell for the receiver."""
         if self._path is None:
             return cell_of(page)
         with needs_temporary_space():

@@ -68,7 +68,6 @@ class Fault:
     text: str = ""
 
     def strikes(self, step: str, number: int) -> bool:
-        """Return whether the fault affects this call."""
         return step == self.step and self.call in {None, number}
 
     @property
@@ -94,7 +93,6 @@ class Fault:
         return f"{call} {effect} {'after' if self.after else 'before'} its work{note}"
 
     def around(self, make: Callable[[], Any], on_strike: Callable[[], object]) -> Any:
-        """Make the affected call."""
         if self.twice:
             result = make()
             on_strike()
@@ -177,7 +175,6 @@ class Watch:
 
     @property
     def strikes(self) -> Path:
-        """The file with a line per strike of the fault."""
         return Path(f"{self.diary}-strikes")
 
     def _strike(self) -> None:

@@ -116,7 +116,6 @@ class Journeys:
 
     @property
     def by_themselves(self) -> bool:
-        """Whether they are shown by default."""
         return bool(self.asked) or (self.complete and bool(self.rows or self.others))
 
     @property

@@ -86,7 +86,6 @@ class TableBinding:
 
     @property
     def readable(self) -> tuple[ColumnHandle, ...]:
-        """All columns that expressions can name."""
         return (*(ColumnHandle(column.name, column.type) for column in self.columns), *self.hidden)
 
     @property
@@ -112,7 +111,6 @@ class TableBinding:
         )
 
     def shown(self, name: str) -> str:
-        """Return a name with the version that the statement names."""
         return name if self.version is None else f"{name} {self.version}"
 
     @property
@@ -318,7 +316,6 @@ class ClauseAnalysis:
 
     @property
     def span(self) -> Span:
-        """From WHEN to the end of the clause."""
         return self.origin.span
 
 

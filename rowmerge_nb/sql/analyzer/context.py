@@ -98,7 +98,6 @@ class Context:
         return value if value.type == sql_type else Apply(sql_type, "cast", (value,), "store")
 
     def within(self, view: ViewBinding, span: Span) -> Context:
-        """Return the context of a view's query."""
         definition = view.definition
         inner = self.apart(definition.original_sql, definition.catalog, definition.schema, span)
         inner.views = (*self.views, view.qualified)
@@ -231,7 +230,6 @@ class Context:
             return self.tables.view([part.value for part in name.parts])
 
     def refuse_frame(self, target: TableBinding, limit: str, span: Span) -> None:
-        """Raise an error for a table that is a DataFrame."""
         if target.dataframe is not None:
             message = f"'{target.display}' is {target.kind}; {limit}"
             self.error("NOT_SUPPORTED", message, span, target.remedy)

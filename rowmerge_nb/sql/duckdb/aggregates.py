@@ -128,7 +128,6 @@ class _Call:
         )
 
     def largest(self, sql_type: str) -> str:
-        """Return a bound of all partial sums."""
         low, high = self.text("min"), self.text("max")
         return (
             f"CAST(greatest(abs(CAST({high} AS {sql_type})), abs(CAST({low} AS {sql_type}))) AS"

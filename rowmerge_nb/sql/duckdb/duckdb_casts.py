@@ -336,7 +336,6 @@ def _precision(moment: str) -> int:
 
 
 def rounded_micros(number: str, precision: int) -> str:
-    """Write microseconds rounded half up to a precision."""
     step = 10 ** (_MICROS - precision)
     if step == 1:
         return number

@@ -116,7 +116,6 @@ class PagePrinter:
         return self._bounded(_Printer(self, safe=False).text(node))
 
     def numbered(self, query: e.Subquery) -> str:
-        """Return the name of a subquery."""
         if query not in self.subqueries:
             self.subqueries.append(query)
         return quoted(self.symbol(self.subqueries.index(query)))
@@ -133,7 +132,6 @@ class PagePrinter:
         )
 
     def listed(self, constants: ConstantSet) -> str:
-        """Return the name of a list."""
         self.lists[constants.name] = constants.whole
         return quoted(constants.name)
 

@@ -169,7 +169,6 @@ class _Pattern:
         return f"{class_text}]"
 
     def member(self) -> str:
-        """Parse one character of a class, or a set, which is longer."""
         character = self.take()
         if character == "[" or (character == "&" and self.next == "&"):
             raise self.refuse()

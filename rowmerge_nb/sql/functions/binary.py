@@ -149,7 +149,6 @@ def _bits_of(exponents: int, fraction: int) -> str:
 
 
 def _float_of(exponents: int, fraction: int) -> str:
-    """Write the float with these bits as a double."""
     bias, infinite = 2 ** (exponents - 1) - 1, 2**exponents - 1
     bits = "CAST(conv(hex({0}), 16, -10) AS BIGINT)"
     exponent, rest = (

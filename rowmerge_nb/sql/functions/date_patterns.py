@@ -29,7 +29,6 @@ class Token:
 
     @property
     def is_number(self) -> bool:
-        """Whether it consists of digits."""
         return self.field not in _WORDS
 
 

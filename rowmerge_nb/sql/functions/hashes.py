@@ -78,7 +78,6 @@ def _shifted(value: str, by: int) -> str:
 
 
 def _folded(offsets: str, begin: str, step: str) -> str:
-    """Write a fold over offsets of digits."""
     return f"aggregate({offsets}, {begin}, (a, i) -> {step})"
 
 

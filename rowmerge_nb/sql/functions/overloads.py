@@ -81,12 +81,10 @@ class Overload:
 
     @property
     def reflected(self) -> bool:
-        """Whether Spark calls Java for it."""
         return "reflect(" in self.spark
 
     @property
     def opaque(self) -> bool:
-        """Whether Spark considers it nondeterministic."""
         return self.reflected or not self.deterministic
 
     def __str__(self) -> str:
@@ -104,7 +102,6 @@ class Overload:
         return f"{self.name}({self.as_shown(', '.join(self.parameters))}) {constraints}".rstrip()
 
     def as_shown(self, types: str) -> str:
-        """Return types as Trino lists them."""
         return re.sub(r"\b(time|timestamp)\(6\)", r"\1(p)", types)
 
 

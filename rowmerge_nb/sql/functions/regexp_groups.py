@@ -66,7 +66,6 @@ class Structure:
 
     @property
     def inside(self) -> bool:
-        """Whether a parenthesis is open."""
         return len(self._opened) > 1
 
     def _needed(self, part: _Open) -> bool:

@@ -65,7 +65,6 @@ def resolve(name: str, arguments: Sequence[Type]) -> Resolved | None:
 
 
 def _cut_texts(resolved: Resolved, arguments: Sequence[Type]) -> int:
-    """Count the arguments that lose their blanks."""
     return sum(
         (argument.base, target.base) == ("char", "varchar")
         for argument, target in zip(arguments, resolved.arguments, strict=True)
@@ -228,7 +227,6 @@ _PASSING_ON: Final = frozenset(
 
 
 def _match_lambda(result: str, sql_type: Type, variables: dict[str, Type]) -> bool:
-    """Match a lambda's result with a variable, which it may bind."""
     if not sql_type.parameters:
         return True
     if result in variables:
@@ -237,7 +235,6 @@ def _match_lambda(result: str, sql_type: Type, variables: dict[str, Type]) -> bo
 
 
 def _is_lenient(target: Type) -> bool:
-    """Return whether any precision or length matches."""
     return target.base in {"timestamp", "timestamp with time zone", "time"} or (
         target.base == "varchar" and not target.parameters
     )
@@ -322,8 +319,6 @@ _LONGEST: Final = 2**31 - 1
 
 
 def _text_of(length: Callable[..., int]) -> Callable[[Sequence[Type]], Type]:
-    """Return the rule for text with a length from the arguments' lengths."""
-
     def result(arguments: Sequence[Type]) -> Type:
         lengths = [
             sql_type.parameters[0] if sql_type.parameters else _LONGEST

@@ -132,7 +132,6 @@ def _read(
     extended: bool = False,
     runs: Runs = Runs.WHOLE,
 ) -> Read:
-    """Parse a text with runs of literals as single tokens."""
     reader = StatementReader(text, extended=extended, runs=runs)
     try:
         result = read(reader)

@@ -174,7 +174,6 @@ class TokenReader:
         self._behind = -1
 
     def give_up(self, index: int) -> None:
-        """Return to the start of an optional part."""
         self.index = index
         self._wrong_name = None
         self.restart()
@@ -279,7 +278,6 @@ class TokenReader:
 
     @contextmanager
     def before_returning(self) -> Iterator[None]:
-        """Within the context, RETURNING is not an alias."""
         self._is_before_returning = self.extended
         try:
             yield

@@ -19,7 +19,6 @@ _MOST_COUNTED: Final = 2**31 - 1
 
 
 def tail(keys: tuple[Sort, ...], query: Selected | Ordered) -> str:
-    """Write ORDER BY, LIMIT and OFFSET."""
     keys = tuple(key for key in keys if not isinstance(key.value, Constant))
     text = f" ORDER BY {sort_keys(keys)}" if keys else ""
     # A limit above the int range retains all rows, and an offset above it none.

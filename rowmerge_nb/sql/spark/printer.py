@@ -737,7 +737,6 @@ def _logical(printer: _Printer, node: e.Apply) -> str:
 
 
 def _listed_column(logical: str, term: e.Typed) -> e.Column | None:
-    """Return the column of a comparison with a constant that can be in a list."""
     if not (isinstance(term, e.Apply) and term.name == ("=" if logical == "or" else "<>")):
         return None
     left, right = term.arguments

@@ -294,7 +294,6 @@ def _set_texts(sets: q.Sets, keys: tuple[e.Typed, ...]) -> list[frozenset[str]]:
 
 
 def _over_groups(value: e.Typed, computed: Sequence[tuple[e.Typed, e.Typed]]) -> e.Typed:
-    """Return an expression over groups as columns."""
     over = []
     for window in [part for part in e.walk(value) if isinstance(part, e.Windowed)]:
         inner = [

@@ -42,7 +42,6 @@ def _is_call(node: e.Typed) -> bool:
 
 
 def shared_call(node: e.Apply) -> e.Typed | None:
-    """Return a volatile call that several arguments share."""
     calls_by_id: dict[object, e.Typed] = {}
     for argument in node.arguments:
         argument_calls = {_identity(part): part for part in _outer_calls(argument)}
@@ -62,7 +61,6 @@ def _outer_calls(node: e.Typed) -> Iterator[e.Typed]:
 
 
 def _identity(call: e.Typed) -> object:
-    """Return a key that repetitions of one call share."""
     return call.origin.number if call.origin is not None else id(call)
 
 

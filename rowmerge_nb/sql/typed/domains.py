@@ -164,7 +164,6 @@ def conjuncts(node: e.Typed) -> list[e.Typed]:
 
 
 def conjunction(terms: Sequence[e.Typed]) -> e.Typed:
-    """Return one or more terms joined by AND."""
     return terms[0] if len(terms) == 1 else e.Apply(BOOLEAN, "and", tuple(terms))
 
 

@@ -215,7 +215,6 @@ def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
 
 
 def children(node: Typed) -> tuple[Typed, ...]:
-    """Return the expressions directly below a node."""
     if isinstance(node, Apply):
         return node.arguments
     if isinstance(node, Function):
@@ -234,7 +233,6 @@ def children(node: Typed) -> tuple[Typed, ...]:
 
 
 def walk(node: Typed) -> Iterator[Typed]:
-    """Yield the node and all below it, outside in."""
     waiting = [node]
     while waiting:
         found = waiting.pop()

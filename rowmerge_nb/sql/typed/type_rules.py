@@ -135,7 +135,6 @@ def too_precise(kind: Type) -> Type | None:
 
 
 def parts_of(kind: Type) -> Iterator[Type]:
-    """Yield a type and all types inside of it."""
     yield kind
     for part in kind.parameters:
         if isinstance(part, Type):
@@ -200,17 +199,14 @@ def without_unknown(kind: Type) -> Type:
 
 
 def is_integer(kind: Type) -> bool:
-    """Return whether it is tinyint, smallint, integer or bigint."""
     return kind.base in _INTEGERS
 
 
 def is_exact(kind: Type) -> bool:
-    """Return whether it is an integer type or decimal."""
     return is_integer(kind) or kind.base == "decimal"
 
 
 def is_float(kind: Type) -> bool:
-    """Return whether it is real or double."""
     return kind.base in {"real", "double"}
 
 
@@ -219,7 +215,6 @@ def is_numeric(kind: Type) -> bool:
 
 
 def is_text(kind: Type) -> bool:
-    """Return whether it is varchar or char."""
     return kind.base in {"varchar", "char"}
 
 

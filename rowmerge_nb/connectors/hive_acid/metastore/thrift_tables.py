@@ -42,7 +42,6 @@ def folder_of(location: str | None, subject: str) -> Path:
 def hive_table_of(
     name: SchemaTableName, metastore_table: Any, not_null: Collection[str]
 ) -> HiveTable:
-    """Convert a table of the metastore."""
     try:
         return _table_of(name, metastore_table, not_null)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:

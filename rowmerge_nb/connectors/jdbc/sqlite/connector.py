@@ -58,7 +58,6 @@ class SqliteConnector(JdbcConnector):
         return SqliteTransaction(self.store, create=self._create)
 
     def begin_explicit_transaction(self) -> NumberedTransactionHandle:
-        """Begin a transaction that detects changes of what it read."""
         return self._transactions.begin(
             lambda _: SqliteTransaction(self.store, create=self._create, repeatable=True)
         )

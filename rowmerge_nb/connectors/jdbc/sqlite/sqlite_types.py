@@ -137,7 +137,6 @@ def storage_type(sql_type: Type) -> pa.DataType:
 
 
 def value_reading(column: JdbcColumn) -> Reading:
-    """Return the way a column is read, with its misfits."""
     name, base, parameters = named(column.name), column.type.base, column.type.parameters
     if base == "decimal":
         number = f"printf('%.{parameters[1]}f', {name})"

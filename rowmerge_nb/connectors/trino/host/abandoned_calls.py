@@ -33,7 +33,6 @@ class AbandonedCalls:
 
     @contextmanager
     def watched(self, connection: socket.socket, interrupt: Callable[[], object]) -> Iterator[None]:
-        """Watch a connection during a call."""
         number = connection.fileno()
         with self._lock:
             self._calls[number] = interrupt

@@ -28,7 +28,6 @@ def fragment_slices(request: Mapping[str, Any], payload: memoryview) -> JavaObje
 
 
 def finished_fragments(sink: JavaObject) -> list[bytes]:
-    """Call the finish of a sink or page source, and return its fragments."""
     future = call_plugin(sink, "finish")
     fragments = future.get()
     if fragments is None or any(fragment is None for fragment in fragments):

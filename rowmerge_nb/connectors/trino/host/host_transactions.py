@@ -90,7 +90,6 @@ class HostTransactions:
         *,
         read_back: bool = True,
     ) -> dict[str, Any] | None:
-        """Return a handle for the wire, and keep its object for later calls."""
         if handle is None:
             return None
         handles = self._plugin.handles

@@ -39,7 +39,6 @@ _CALL, _REPLY, _EXCEPTION = 1, 2, 3
 
 
 def relayed_properties(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return the properties of a catalog with the address of a relay as its metastore."""
     uris = properties.get(_URI, "")
     is_plain = properties.get(_AUTHENTICATION, "NONE") == "NONE" and properties.get(_SSL) != "true"
     if not uris.startswith("thrift://") or not is_plain:

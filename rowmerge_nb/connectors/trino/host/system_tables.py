@@ -132,7 +132,6 @@ def _pages(version: SpiVersion, source: JavaObject) -> Iterator[JavaObject]:
 
 
 def table_version(version: dict[str, Any] | None, plugin: LoadedPlugin, native: Any) -> JavaObject:
-    """Return the Optional of a ConnectorTableVersion."""
     if version is None:
         return optional(None)
     java_type = plugin.types.fromSqlType(java_text(version["type"]))

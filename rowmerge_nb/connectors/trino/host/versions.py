@@ -159,7 +159,6 @@ class SpiVersion:
         metadata.dropSchema(session, schema, cascade)
 
     def has_several_writers(self, layout: JavaObject) -> bool:
-        """Return whether several writers may write one partition of a layout."""
         return bool(layout.supportsMultipleWritersPerPartition())
 
     def next_page(self, source: JavaObject) -> JavaObject | None:
@@ -270,7 +269,6 @@ def optional_text(value: JavaObject | None) -> str | None:
 
 
 def completed_bytes(sink: JavaObject) -> int:
-    """Return how many bytes a sink has written."""
     return int(sink.getCompletedBytes()) if hasattr(sink, "getCompletedBytes") else 0
 
 

@@ -71,7 +71,6 @@ def parse_coordinates(text: str, argument: str = "maven") -> Coordinates:
 
 
 def is_coordinates(value: str | os.PathLike[str]) -> bool:
-    """Return whether a value has the form of coordinates and is not a path."""
     return isinstance(value, str) and value.count(":") > 1 and not Path(value).exists()
 
 

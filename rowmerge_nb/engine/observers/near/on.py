@@ -264,6 +264,5 @@ def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
 
 
 def answers_of(conditions: Sequence[Condition], pairs: pa.RecordBatch) -> list[pa.Array]:
-    """Compute the other conditions of ON for pairs of rows."""
     programs = [_program(one.tree, pa.bool_(), "ON") for one in conditions]
     return PageEvaluator(PageProgram()).values_of(programs, pairs)

@@ -641,7 +641,6 @@ class CallAnalyzer:
     def unexpected(
         self, node: s.FunctionCall, argument_types: Sequence[Type], expected: str
     ) -> NoReturn:
-        """Raise Trino's error for arguments that no function takes."""
         self.context.error(
             "FUNCTION_NOT_FOUND",
             f"Unexpected parameters ({listed_types(argument_types)}) for function {node.name}."

@@ -862,7 +862,6 @@ class ExpressionAnalyzer(CallAnalyzer):
     def alike(
         self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str
     ) -> list[e.Typed]:
-        """Coerce expressions to their common type."""
         common = UNKNOWN
         for part, node in zip(parts, nodes, strict=True):
             wider = common_type(common, part.type)

@@ -149,7 +149,6 @@ def _matching_function(
     functions: Sequence[InlineFunction],
     argument_types: Sequence[Type],
 ) -> InlineFunction:
-    """Return the function with exactly these types, or the narrowest one."""
     exact = [
         function for function in functions if list(function.parameters) == list(argument_types)
     ]

@@ -54,7 +54,6 @@ def computed_row_counts(
     tables: Callable[[], AbstractContextManager[AnalyzerCatalogs]],
     era: Era,
 ) -> list[str]:
-    """Return the values of EXECUTE as SQL, with row counts computed."""
     values = [value.text for value in statement.values]
     for number, (parameter, value) in enumerate(
         zip(parameter_places(text), statement.values, strict=False)

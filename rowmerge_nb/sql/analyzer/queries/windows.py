@@ -123,7 +123,6 @@ def inner_span(analyzer: CallAnalyzer, window: s.Window) -> Span:
 def analyzed_window(
     analyzer: CallAnalyzer, window: s.Window, node: s.FunctionCall | None = None
 ) -> tuple[tuple[e.Typed, ...], e.Frame | None, tuple[e.Sort, ...]]:
-    """Return a window's partition keys, frame and sort keys."""
     owner = node or s.FunctionCall(window.span, "", ())
     return analyzer.within(
         "window specification", owner, lambda: _analyzed_window(analyzer, window)

@@ -28,7 +28,6 @@ def added(
     *,
     if_not_exists: bool,
 ) -> AddField | None:
-    """Add a field to a row."""
     row = column.type
     for step in names[1:]:
         if row.base == "array":

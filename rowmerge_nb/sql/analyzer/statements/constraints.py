@@ -40,7 +40,6 @@ def read_constraints(
     origins: tuple[e.Origin, ...] = (),
     about: Span | None = None,
 ) -> tuple[tuple[a.CheckConstraint, ...], tuple[e.Origin, ...], tuple[a.TableBinding, ...]]:
-    """Parse the CHECK constraints of a table that is being created or altered."""
     context = Context(text, tables, Era.DOCUMENTS)
     context.origins += origins
     checks = check_constraints(context, table, context.statement_span(about), subqueries=True)

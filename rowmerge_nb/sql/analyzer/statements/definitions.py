@@ -33,7 +33,6 @@ if TYPE_CHECKING:
 def query_columns(
     context: Context, aliases: Sequence[st.Identifier], result: QueryResult
 ) -> tuple[ColumnMetadata, ...]:
-    """Return the columns of a query's table or view."""
     span = context.statement_span()
     if aliases and len(aliases) != len(result.fields):
         context.error(

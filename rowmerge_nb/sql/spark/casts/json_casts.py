@@ -132,7 +132,6 @@ def from_json(
 
 
 def _opened(source: str, form: str) -> str:
-    """Write JSON read as a type of variants."""
     return f"from_json(concat('{{\"v\":', {source}, '}}'), 'v {form}').v"
 
 
@@ -312,7 +311,6 @@ _NUMBER: Final = "'^[+-]?([0-9]+[.]?[0-9]*|[.][0-9]+)([eE][+-]?[0-9]+)?$'"
 
 
 def _no_such(text: str, target: Type) -> str:
-    """Write the reason of a nested failure."""
     if target.base == "decimal":
         return (
             f"IF({text} RLIKE {_NUMBER},"

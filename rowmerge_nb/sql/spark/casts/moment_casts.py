@@ -23,12 +23,10 @@ _DAY: Final = 86_400_000_000
 
 
 def instant_of(text: str, sql_type: Type) -> str:
-    """Write the instant of a timestamp with time zone."""
     return f"({text}).instant" if is_zoned(sql_type) else text
 
 
 def zone_of(text: str, sql_type: Type) -> str:
-    """Write the zone of a timestamp with time zone."""
     return f"({text}).zone" if is_zoned(sql_type) else "'UTC'"
 
 
@@ -75,7 +73,6 @@ def from_micros(number: str, sql_type: Type) -> str:
 
 
 def rounded(number: str, precision: int) -> str:
-    """Write microseconds rounded half up to a precision."""
     step = 10 ** (MOST_MICROSECONDS - precision)
     return (
         number if step == 1 else f"({number} + {step // 2} - pmod({number} + {step // 2}, {step}))"
@@ -83,7 +80,6 @@ def rounded(number: str, precision: int) -> str:
 
 
 def between(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write the cast between two temporal types."""
     if is_zoned(source) and target.base in {"date", "time", "timestamp"}:
         return _from_local_micros(text, source, target)
     if target.base == "date":

@@ -30,7 +30,6 @@ _GROUPS: Final = 4
 
 
 def to_number(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write the cast of another type to number."""
     if source.base == "boolean":
         return f"CAST(CAST({text} AS INT) AS STRING)"
     if not is_text(source) and not is_float(source):
@@ -77,7 +76,6 @@ _JOINED: Final = (
 
 
 def from_number(text: str, source: Type, target: Type, safe: bool) -> str:
-    """Write the cast of number to another type."""
     if is_text(target):
         return fitting(text, source, target, safe)
     if is_float(target):

@@ -113,7 +113,6 @@ def _value(node: Apply, failure: Failure, *texts: str) -> str:
 
 
 def _scalar(target: Type, failure: Callable[..., str]) -> str:
-    """Write the branches for one item, cast to the target type."""
     item = "`$s`[0]"
     no_value = failure(
         text_literal(f"{_RESULT}JSON path found an item that cannot be converted to an SQL value")
