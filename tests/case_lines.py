@@ -18,9 +18,14 @@ def sample(cases: Iterable[tuple[str, ...]]) -> list[Any]:
     seen: set[str] = set()
     parameters = []
     for number, case in enumerate(cases):
-        words = set(re.findall(r"[a-z_]+|[^\w\s]+", case[0].lower()))
+        words = set(re.findall(r"%?[a-z_]+|[^\w\s]+", re.sub("'[^']*'", _symbols, case[0].lower())))
         is_chosen = number % 10 == 0 or not words <= seen
         if is_chosen:
             seen |= words
         parameters.append(pytest.param(*case, marks=[] if is_chosen else [pytest.mark.long]))
     return parameters
+
+
+def _symbols(text: re.Match[str]) -> str:
+    """Return what a function may read in a text: the symbols of a path or pattern, and fields of a format."""
+    return " ".join(["''", *re.findall(r"%[a-z]|[^\w\s']", text[0])])
