@@ -79,9 +79,7 @@ def _with_traits(page: str, explorer: Any) -> str:
     return page.replace(start, f"Object.assign(traits, {text});\n{start}")
 
 
-def _draw(
-    browser: str, folder: Path, document: str, scheme: str, clicks: list[str]
-) -> Image.Image:
+def _draw(browser: str, folder: Path, document: str, scheme: str, clicks: list[str]) -> Image.Image:
     page, picture = folder / "page.html", folder / "page.png"
     page.write_text(document.replace("</body>", SCRIPT % (HIDDEN, json.dumps(clicks))), "utf-8")
     command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]

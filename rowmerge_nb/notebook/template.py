@@ -174,8 +174,10 @@ def _hint(failure: Exception, namespace: Mapping[str, Any]) -> str | None:
     name = failure.name if isinstance(failure, NameError) else None
     if not name:
         return None
-    if name in {"ref", "source"}:
+    if name in {"ref", "source", "this"}:
         return "Write the table's name; the functions of dbt do not exist in a cell."
+    if name in {"config", "env_var", "is_incremental", "var"}:
+        return "Remove it, or write its value; the functions of dbt do not exist in a cell."
     return (
         did_you_mean(name, [key for key in namespace if not key.startswith("_")])
         or f"Set {name} in a cell above."

@@ -144,6 +144,10 @@ def test_an_expression_that_never_ends_is_not_compiled_for_every_brace_that_foll
     [
         ("{{ limt }}", "Did you mean 'limit'?"),
         ("{{ day }}", "Set day in a cell above."),
+        (
+            "{{ config(unique_key='id') }}",
+            "Remove it, or write its value; the functions of dbt do not exist in a cell.",
+        ),
         ("{{ ref('accounts') }}", "Write the table's name"),
         ("{{ 1 / 0 }}", ""),
     ],

@@ -24,7 +24,8 @@ from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import UNKNOWN, Type
 
-_Column: TypeAlias = "tuple[str, Callable[[], tuple[Type, pa.ChunkedArray]]]"
+_Reader: TypeAlias = "Callable[[], tuple[Type, pa.ChunkedArray]]"
+_Column: TypeAlias = "tuple[str, _Reader]"
 """The name of a column, and the reader of its values."""
 _LONGEST_VALUE: Final = 80
 _HINT: Final = "Cast or drop the column."
@@ -77,7 +78,12 @@ def read_frame(name: str, frame: Any) -> FrameTable:
             hint="Give it one column at least.",
         )
     return _table(
-        name, [(column, partial(_column, name, column, read)) for column, read in sources], rows
+        name,
+        [
+            (column, partial(_with_step, name, column, read, frame, index))
+            for index, (column, read) in enumerate(sources)
+        ],
+        rows,
     )
 
 
@@ -134,7 +140,7 @@ def _repeated(name: str, column: str) -> AnalysisError:
     )
 
 
-def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArray]]) -> Any:
+def _column(name: str, column: str, read: _Reader) -> Any:
     try:
         return read()
     except RefusedValueError as error:
@@ -152,6 +158,20 @@ def _column(name: str, column: str, read: Callable[[], tuple[Type, pa.ChunkedArr
         )
     except _FAILURES as error:
         return _untyped(name, column, error)
+
+
+def _with_step(name: str, column: str, read: _Reader, frame: Any, index: int) -> Any:
+    """Read a column; the hint of an error has the line of Python that makes it readable."""
+    result = _column(name, column, read)
+    pandas = sys.modules.get("pandas")
+    is_pandas = pandas is not None and isinstance(frame, pandas.DataFrame)
+    if not isinstance(result, AnalysisError) or not is_pandas:
+        return result
+    dtype = frame.dtypes.iloc[index]
+    step = {"M": '.dt.floor("us")', "m": ".dt.total_seconds()"}.get(dtype.kind, '.astype("string")')
+    variable = f"{name}[{frame.columns[index]!r}]"
+    result.hint = f"{result.hint} For instance: {variable} = {variable}{step}"
+    return result
 
 
 def _untyped(name: str, column: str, error: Exception) -> AnalysisError:

@@ -456,7 +456,7 @@ class StatementTables:
         for variable, value in self._namespace.items():
             if isinstance(variable, str) and variable.lower() == name.lower():
                 value_type = type(value).__name__
-                if isinstance(value, list | tuple | dict):
+                if isinstance(value, list | tuple | dict) or value_type == "ndarray":
                     return (
                         f"{variable} is a {value_type}; a DataFrame of it is a source: {variable} ="
                         f" pd.DataFrame({variable})"
@@ -470,6 +470,11 @@ class StatementTables:
                     return (
                         f"{variable} is a {value_type}; a DataFrame of it is a source: {variable} ="
                         f" {variable}.to_pandas()"
+                    )
+                if hasattr(value, "collect"):
+                    return (
+                        f"{variable} is a {value_type}; its rows are a source: {variable} ="
+                        f" {variable}.collect()"
                     )
         catalog = self._connectors.get(self._default[0])
         if catalog is not None and catalog.name == "memory" and not self.names():

@@ -240,16 +240,21 @@ def function_hint(name: str) -> str | None:
     return None if text is None else f"Write {text}."
 
 
+_SIZED: Final = frozenset({"char", "decimal", "varchar"})
+
+
 def type_hint(name: str) -> str | None:
     """Return what replaces another engine's type.
 
-    >>> type_hint("STRING"), type_hint("nvarchar(20)"), type_hint("bigint")
-    ('Write varchar.', 'Write varchar.', None)
+    >>> type_hint("STRING"), type_hint("number(10, 2)"), type_hint("bigint")
+    ('Write varchar.', 'Write decimal(10, 2).', None)
     """
     word = name.partition("(")[0].partition("<")[0].strip().lower()
     text = TYPES.get(word)
     if text is not None:
-        return f"Write {text}."
+        sizes = re.search(r"\(\s*\d+(?:\s*,\s*\d+)?\s*\)", name)
+        base = text.partition("(")[0]
+        return f"Write {base}{sizes[0]}." if sizes and base in _SIZED else f"Write {text}."
     # Of map(STRING, INT) the part is foreign.
     for part in re.findall(r"\w+", name.lower()):
         if part in TYPES and part != word:

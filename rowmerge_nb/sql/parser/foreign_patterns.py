@@ -254,6 +254,22 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"^MERGE .* USING §(SELECT|VALUES)\b", "Write parentheses around it: USING (%1 ...) s."),
     (r"^MERGE (?:(?! (?:ON|WHEN) ).)* §WHERE\b", "Write ON instead of WHERE."),
     (
+        r"^MERGE INTO [\w.]+ (?:AS )?(\w+) USING [\w.]+ (?:AS )?(\w+) §WHEN\b",
+        "Write ON and its condition before WHEN, such as ON %1.id = %2.id.",
+    ),
+    (
+        r"^MERGE (?:(?! ON ).)* §WHEN\b",
+        "Write ON and its condition before WHEN, such as ON t.id = s.id.",
+    ),
+    (
+        r"^MERGE .* THEN UPDATE SET .*§DELETE WHERE\b",
+        (
+            "A clause has one operation; write WHEN MATCHED AND condition THEN DELETE before this"
+            " clause."
+        ),
+    ),
+    (r"§\[ ([A-Za-z_]\w*(?: \w+)*) \]", 'Write "%1" instead of [%1].'),
+    (
         r"^MERGE INTO ([\w.\"]+)(?: AS)?(?: (\w+))? USING .* §USING \( (\w+)",
         "Write ON and an equality instead of USING: ON t.%3 = s.%3.",
     ),

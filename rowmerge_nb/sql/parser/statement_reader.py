@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
@@ -106,6 +107,12 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     return statement
 
 
+def _in_one_line(text: str) -> str:
+    """Join the lines of a statement, unless a comment or a quoted text may end with its line."""
+    is_plain = "--" not in text and not re.search(r"'[^'\n]*\n[^']*'", text)
+    return re.sub(r"\s*\n\s*", " ", text) if is_plain else text
+
+
 def _offer_extended(text: str, error: ParseError) -> None:
     if not is_mismatch(error):
         return
@@ -121,7 +128,7 @@ def _offer_extended(text: str, error: ParseError) -> None:
     if EXTENDED not in hint:
         hint = f"{hint} {EXTENDED}".strip()
     if statement.in_trino:
-        hint = f"{hint} In Trino's words: {code(statement.in_trino)}"
+        hint = f"{hint} In Trino's words: {code(_in_one_line(statement.in_trino))}"
     error.hint = hint
 
 

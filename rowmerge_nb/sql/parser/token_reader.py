@@ -407,7 +407,10 @@ class TokenReader:
         # A misspelled keyword was taken for an alias.
         if before is not token and self.at_identifier(before):
             near = nearest(before.word, _MISSPELLED, 0.7)
-            return f"Did you mean {near} instead of {before.text}?" if near else None
+            if near:
+                return f"Did you mean {near} instead of {before.text}?"
+            if self.at_identifier(token):
+                return f'Is this one name? Write it in double quotes: "{before.text} {token.text}".'
         return None
 
 

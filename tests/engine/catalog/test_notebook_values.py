@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from typing import Any
 
+import numpy as np
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -18,12 +20,34 @@ from rowmerge_nb import Engine, RowMergeError
         ([{"id": 1}], "news = pd.DataFrame(news)"),
         ({"id": [1]}, "news = pd.DataFrame(news)"),
         (pd.Series([1], name="id"), "news = news.to_frame()"),
+        (np.ones((1, 1)), "news = pd.DataFrame(news)"),
+        (pl.DataFrame({"id": [1]}).lazy(), "news = news.collect()"),
     ],
 )
 def test_a_value_that_is_no_dataframe(value: Any, code: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         Engine().run("SELECT * FROM News", namespace={"news": value})
     assert (caught.value.code, (caught.value.hint or "")[-len(code) :]) == ("TABLE_NOT_FOUND", code)
+
+
+@pytest.mark.parametrize(
+    ("column", "value"),
+    [
+        ([1, "A3"], "1"),
+        (pd.to_timedelta(["1 day"]), 86400.0),
+        (pd.PeriodIndex(["2024-01"], freq="M"), "2024-01"),
+        (np.array([1j]), "1j"),
+        (pd.to_datetime(["2024-01-01 00:00:00.123456789"]), pd.Timestamp("2024-01-01 00:00:00.123456")),
+    ],
+)  # fmt: skip
+def test_the_code_of_a_hint_makes_a_column_readable(column: Any, value: Any) -> None:
+    names = {"news": pd.DataFrame({"the key": column})}
+    with pytest.raises(RowMergeError) as caught:
+        Engine().run("SELECT * FROM news", namespace=names)
+    exec((caught.value.hint or "").partition("For instance: ")[2], {}, names)
+    table = Engine().run("SELECT * FROM news", namespace=names).table
+    assert table is not None
+    assert table.column(0)[0].as_py() == value
 
 
 def test_a_key_that_is_the_index() -> None:
