@@ -23,6 +23,7 @@ class ChangeReader(MergeReader):
 
     def update(self, queries: _Named = _NONE) -> st.Update | st.Merge:
         self.take()
+        self.skip_word("ONLY")
         target = self.target()
         self.choose_behind(target)
         alias = self.accept_target_alias(target, "SET")
@@ -46,6 +47,7 @@ class ChangeReader(MergeReader):
         self.take()
         self.word_before_name("FROM")
         clause = self.span_from(start)
+        self.skip_word("ONLY")
         target = self.target()
         alias = self.accept_target_alias(target, "RETURNING")
         if self.extended and self.accept("USING"):
@@ -123,7 +125,10 @@ class ChangeReader(MergeReader):
         target = self.target()
         alias = self.identifier() if self.extended and self.accept("AS") else None
         columns: tuple[Identifier, ...] | None = None
-        if self.token.word == "(" and self.ahead().word != "(" and not self.query_follows():
+        by_name = self._accept_matching()
+        if by_name is not None:
+            self.choose_behind(target)
+        elif self.token.word == "(" and self.ahead().word != "(" and not self.query_follows():
             columns = self._inserted_columns(target, alias)
         else:
             self.choose_behind(target)
@@ -150,16 +155,27 @@ class ChangeReader(MergeReader):
         if self.extended:
             conflict = self._accept_conflict(target, alias, conflict)
         return st.Insert(
-            *self.whole(), target, columns, inserted, self.accept_returning(), alias, conflict
+            *self.whole(),
+            target,
+            columns,
+            inserted,
+            self.accept_returning(),
+            alias,
+            conflict,
+            by_name,
         )
 
     def _accept_alternative(self) -> st.Conflict | None:
         """Take INSERT, or SQLite's INSERT OR REPLACE, REPLACE, INSERT OR IGNORE and the like."""
         start = self.index
         word = self.take().word
-        if not self.extended or (word == "INSERT" and not self.accept("OR")):
+        if not self.extended:
             return None
-        if word == "INSERT":
+        if word == "INSERT" and self.token.word == "IGNORE" and self.ahead().word == "INTO":
+            word = self.take().word
+        elif word == "INSERT":
+            if not self.accept("OR"):
+                return None
             word = self.expect("ABORT", "FAIL", "IGNORE", "REPLACE", "ROLLBACK").word
         span = self.span_from(start)
         if word in {"REPLACE", "IGNORE"}:
@@ -171,6 +187,21 @@ class ChangeReader(MergeReader):
             span,
             (span.start + len("INSERT"), span.end, ""),
         )
+        return None
+
+    def _accept_matching(self) -> st.Span | None:
+        """Accept BY NAME, and skip BY POSITION."""
+        start = self.index
+        if not self.extended or self.token.word != "BY":
+            return None
+        self.take()
+        word = self.expect("NAME", "POSITION").word
+        span = self.span_from(start)
+        if word == "NAME":
+            self.without_words()
+            self.form("Columns of the query are inserted by their names.", span)
+            return span
+        self.form("BY POSITION is left out.", span, (span.start, span.end + 1, ""))
         return None
 
     def _inserted_columns(
@@ -210,7 +241,7 @@ class ChangeReader(MergeReader):
         self, target: st.TableName, alias: Identifier | None, before: st.Conflict | None
     ) -> st.Conflict | None:
         start = self.index
-        if not self.accept_all("ON", "CONFLICT"):
+        if self.ahead().word == "DUPLICATE" or not self.accept_all("ON", "CONFLICT"):
             return before
         if before is not None:
             self.error(

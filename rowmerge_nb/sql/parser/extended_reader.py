@@ -81,7 +81,8 @@ class ExtendedReader(FunctionReader):
 
     def word_before_name(self, word: str) -> None:
         """Take INTO or FROM, which some engines do not need."""
-        if self.extended and self.token.word != word and self.at_identifier():
+        is_overwrite = self.token.word == "OVERWRITE" and self.ahead().text not in {".", "("}
+        if self.extended and self.token.word != word and self.at_identifier() and not is_overwrite:
             at = self.token.span
             self.form(
                 f"{self.text[: at.start].split()[-1].upper()} is"

@@ -250,6 +250,32 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         r"^(?:UPDATE|DELETE FROM) ([\w.\"]+) .*§(?:LIMIT|ORDER)\b|^(?:DELETE FROM) ([\w.\"]+) §LIMIT",
         "Choose the rows by a condition: WHERE id IN (SELECT id FROM ... LIMIT 1).",
     ),
+    (
+        r"^UPDATE §OR (ABORT|FAIL|IGNORE|REPLACE|ROLLBACK)\b",
+        "Leave OR %1 out; an error undoes the whole UPDATE.",
+    ),
+    (r"SET ([\w.]+) §\[", "Assign the whole array: %1 = concat(...), or transform(%1, x -> ...)."),
+    (r"CURRENT §?OF\b", "There are no cursors; write a condition on the key."),
+    (
+        r"§OVERRIDING (?:SYSTEM|USER) VALUE",
+        "Leave OVERRIDING out; the store refuses values that it must number itself.",
+    ),
+    (
+        r"^INSERT INTO ([\w.\"]+) §REPLACE (?:WHERE|USING|ON)\b",
+        (
+            "Write DELETE FROM %1 WHERE ... and INSERT INTO %1, or one MERGE with WHEN NOT MATCHED BY"
+            " SOURCE AND ... THEN DELETE."
+        ),
+    ),
+    (
+        r"^INSERT INTO [^;]* §FROM (\w+) SELECT\b",
+        "Write the FROM behind the SELECT: SELECT ... FROM %1.",
+    ),
+    (
+        r"^WITH .*\( §(DELETE|INSERT|UPDATE|MERGE)\b",
+        "A query of WITH changes no rows; run the %1 as a statement of its own.",
+    ),
+    (r"AS (?:NOT )?§?(?:NOT )?MATERIALIZED \(", "Leave MATERIALIZED out."),
     # -- MERGE ---------------------------------------------------------------------------------------------------
     (r"^MERGE .* USING §(SELECT|VALUES)\b", "Write parentheses around it: USING (%1 ...) s."),
     (r"^MERGE (?:(?! (?:ON|WHEN) ).)* §WHERE\b", "Write ON instead of WHERE."),
@@ -277,12 +303,26 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         r"^MERGE (?:(?!\bWHEN\b).)*§$",
         "Write at least one clause: WHEN MATCHED THEN UPDATE SET ..., or WHEN NOT MATCHED THEN INSERT ....",
     ),
+    (
+        r"THEN (?:UPDATE SET|INSERT) \* §(?:EXCEPT|EXCLUDE) \(",
+        "Write the columns: UPDATE SET a = s.a, INSERT (a, b) VALUES (s.a, s.b).",
+    ),
+    (
+        r"THEN INSERT .*VALUES \(.*\) §, \(",
+        "A clause inserts one row for each row of the source; UNION ALL in the source makes more.",
+    ),
+    (r"THEN INSERT (?:\( .* \) )?§SELECT\b", "Write VALUES (...) with the source's columns."),
+    (
+        r"^MERGE INTO ([\w.\"]+) (?:VERSION|TIMESTAMP|FOR) §?(?:AS|VERSION|TIMESTAMP)\b",
+        "A former version cannot be changed; leave it out.",
+    ),
     (r"THEN UPDATE §(\w+) =", "Write SET before the columns: UPDATE SET %1 = ...."),
     (r"SET (\w+) §([-+*/|]) ?=", "Write %1 = %1 %2 ... instead of %2=."),
     (r"SET §\( (\w+)", "Write one assignment for each column: SET %1 = ..., and so on."),
     (r"SET \w+ §\. \*", "Write the columns one by one: SET a = s.a, b = s.b."),
     (r"VALUES \( (\w+) §\. \*", "Write the columns one by one: VALUES (%1.a, %1.b)."),
     (r"VALUES §(\w+)$", "Write the values in parentheses: VALUES (%1.a, %1.b)."),
+    (r"§IN \( [^()]*, \)", "Remove the comma before the parenthesis."),
     # -- commas and words at the wrong place ---------------------------------------------------------------------
     (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION|\))", "Remove the comma before %1."),
     (
@@ -375,6 +415,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"(\S+) §~ \* ('[^']*')", "Write regexp_like(%1, '(?i)...') instead of ~*."),
     (r"(\S+) §~ ('[^']*')", "Write regexp_like(%1, %2) instead of ~."),
     (r"(\S+) §! ~ \*? ?('[^']*')", "Write NOT regexp_like(%1, %2) instead of !~."),
+    (r"(\S+) §GLOB ('[^']*')", "Write %1 LIKE 'a%' or regexp_like(%1, '^a') instead of GLOB."),
     (r"(\S+) §SIMILAR TO ('[^']*')", "Write regexp_like(%1, %2) instead of SIMILAR TO."),
     (r"(\S+) <= §> (\S+)", "Write %1 IS NOT DISTINCT FROM %2 instead of <=>."),
     (r"§&", "Write bitwise_and(a, b) instead of a & b."),

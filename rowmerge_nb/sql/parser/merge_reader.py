@@ -37,6 +37,7 @@ class MergeReader(ExtendedReader):
         self.take()
         evolution = self._accept_evolution()
         self.word_before_name("INTO")
+        self.skip_word("ONLY")
         target, alias = self._aliased_target()
         self._assigns_to = target, alias
         self.expect("USING")

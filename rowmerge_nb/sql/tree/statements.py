@@ -231,6 +231,8 @@ class Conflict:
 class Insert(Statement):
     """``INSERT INTO table [(columns)] query [ON CONFLICT ...]``; DEFAULT VALUES is one row of an
     empty list of columns.
+
+    ``by_name`` is the span of BY NAME.
     """
 
     target: TableName
@@ -239,6 +241,7 @@ class Insert(Statement):
     returning: tuple[SelectItem | AllColumns, ...] = ()
     alias: Identifier | None = None
     conflict: Conflict | None = None
+    by_name: Span | None = None
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,10 @@ DUCKDB = {
     "or replace, query": "INSERT OR REPLACE INTO t SELECT a, b, c FROM s",
     "or ignore": "INSERT OR IGNORE INTO t VALUES (1, 1, 1), (4, 4, 4), (4, 5, 5)",
     "conflict, update, no columns": "INSERT INTO t VALUES (1, 1, 1), (4, 4, 4) ON CONFLICT DO UPDATE SET b = excluded.b + t.b",
+    "insert by name": "INSERT INTO t BY NAME SELECT c, a + 10 AS a FROM s",
+    "or replace, by name": "INSERT OR REPLACE INTO t BY NAME SELECT c, b, a FROM s",
+    "insert by position": "INSERT INTO t BY POSITION SELECT a + 10, b, c FROM s",
+    "merge, action": ON + "WHEN MATCHED THEN DELETE RETURNING merge_action",
     "using columns": "MERGE INTO t USING s USING (a) WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED THEN INSERT (a) VALUES (s.a)",
     "using two columns": "MERGE INTO u USING t USING (a, b) WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a, b) VALUES (t.a, t.b)",
     "by position": "MERGE INTO t USING (SELECT a, b, c FROM s) s USING (a) WHEN MATCHED THEN UPDATE WHEN NOT MATCHED THEN INSERT",
@@ -80,6 +84,9 @@ DUCKDB = {
 POSTGRESQL = {
     **BOTH,
     "list from a query": "UPDATE t SET (b, c) = (SELECT s.b, s.c FROM s WHERE s.a = t.a)",
+    "only": "UPDATE ONLY t SET b = 1",
+    "delete from only": "DELETE FROM ONLY t AS x WHERE x.a = 1",
+    "merge into only": "MERGE INTO ONLY t USING s ON t.a = s.a WHEN MATCHED THEN DELETE",
     "list of a row": "UPDATE t SET (b, c) = ROW(c, b)",
 }
 FAILS = {
@@ -121,6 +128,16 @@ OTHERWISE = {
         "REPLACE INTO t VALUES (NULL, 2, 3)",
         "CONSTRAINT_VIOLATION",
         "PostgreSQL and DuckDB refuse it too; SQLite takes it",
+    ),
+    "a name that is no column": (
+        "INSERT INTO t BY NAME SELECT 1 AS a, 2 AS nope",
+        "COLUMN_NOT_FOUND",
+        "so does DuckDB",
+    ),
+    "a column without a name": (
+        "INSERT INTO t BY NAME SELECT 1 AS a, 2 + 3",
+        "COLUMN_NOT_FOUND",
+        "so does DuckDB",
     ),
     "part of the columns": (
         "REPLACE INTO t VALUES (1, 2)",

@@ -44,6 +44,8 @@ WITH_WORDS = {
     "un-delete-using": "MERGE INTO target USING source s ON target.id = s.id"
     " WHEN MATCHED THEN DELETE",
     "un-insert-default-values": "",
+    "un-insert-on-conflict": "",
+    "un-upsert": "",
     "un-insert-row": "",
     "un-with-before-update": "",
 }

@@ -59,6 +59,9 @@ def analyze_returning(
     ]
     visible_fields = current if order is None else tuple(current[index] for index in order)
     fields = (*(source or ()), *visible_fields, *versioned)
+    if source is not None and all(field.name != _ACTION for field in fields):
+        # DuckDB has a column of this name.
+        fields = (*fields, ScopeField(action.symbol, _ACTION, VARCHAR, hidden=True))
     functions = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
     site = ExpressionSite(
         "RETURNING",

@@ -193,7 +193,8 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     context.refuse_frame(target, "it can be read but not changed", span)
     query = statement.query.tree
     if statement.conflict is not None or has_defaults(query):
-        columns = _insert_columns(context, statement, changed)
+        fields = QueryAnalyzer(context).query(query).fields if statement.by_name else ()
+        columns = _insert_columns(context, statement, changed, fields)
         query = filled_rows(columns, query)
         if statement.conflict is not None:
             if changed.is_view:
@@ -207,7 +208,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
             if merge is not None:
                 return merge
     result = QueryAnalyzer(context).query(query)
-    columns = _insert_columns(context, statement, changed)
+    columns = _insert_columns(context, statement, changed, result.fields)
     check_inserted(context, statement, changed.visible, changed.labelled(columns), result.fields)
     checks = check_constraints(context, target, span, subqueries=True)
     filled_names = {column.name for column in columns}
@@ -246,18 +247,21 @@ def _constant_rows(context: Context, query: q.Query) -> ConstantRows | None:
 
 
 def _insert_columns(
-    context: Context, statement: st.Insert, changed: ChangedTable
+    context: Context, statement: st.Insert, changed: ChangedTable, fields: Sequence[ScopeField]
 ) -> list[ColumnMetadata]:
     target = changed.visible
     own = [changed.table.columns[index] for index in changed.order]
-    if not statement.columns:
+    names: Sequence[st.Identifier] = statement.columns or ()
+    if statement.by_name is not None:
+        names = [st.Identifier(field.name or "", statement.by_name) for field in fields]
+    elif not names:
         return own
     by_name = {
         column.name.lower(): own_column
         for column, own_column in zip(target.columns, own, strict=True)
     }
     insert_columns: dict[str, ColumnMetadata] = {}
-    for name in statement.columns:
+    for name in names:
         column = by_name.get(name.value)
         if column is None:
             message = f"Insert column name does not exist in target table: {name.value}"
