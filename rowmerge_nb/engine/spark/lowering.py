@@ -21,28 +21,37 @@ from rowmerge_nb.engine.spark.page_lowering import (
     source_schema,
 )
 from rowmerge_nb.engine.spark.passes import (
-    exchanged,
     input_names,
     insert_sender,
-    local_exchange,
     merge_pass,
-    placed,
+    output_schema,
+    partition_function,
     placing,
     writer_pass,
 )
 from rowmerge_nb.engine.spark.printed_expressions import computed, conformed
 from rowmerge_nb.engine.spark.spark_types import spark_type
-from rowmerge_nb.engine.tasks.exchange import (
-    LocalExchange,
+from rowmerge_nb.engine.tasks.exchange import LocalExchange, PagePartitioner
+from rowmerge_nb.engine.tasks.insert import (
+    ArrivedRows,
+    InsertedRows,
+    InsertTask,
+    ReceivedInsertPass,
 )
-from rowmerge_nb.engine.tasks.insert import SENT, InsertTask, ReceivedInsertPass
 from rowmerge_nb.engine.tasks.merge_passes import MergePass
 from rowmerge_nb.engine.tasks.outcome import MATCHED_ROW, OUTCOME, PIECE_ROW
 from rowmerge_nb.engine.tasks.page_query import QueryScan
 from rowmerge_nb.engine.tasks.partitioned import CELLS, IN_ORDER, AnswersOutputPass
-from rowmerge_nb.engine.tasks.replicated import MATCHED, PIECE, PIECES, PackPass, ReplicatedSource
+from rowmerge_nb.engine.tasks.replicated import (
+    MESSAGES,
+    PIECE,
+    PIECES,
+    PackPass,
+    ReplicatedSource,
+)
 from rowmerge_nb.engine.tasks.scan import POSITION
-from rowmerge_nb.engine.tasks.writer import InsertPass, WriterPass
+from rowmerge_nb.engine.tasks.sent_pages import SENT
+from rowmerge_nb.engine.tasks.writer import InsertPass
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.page_execution import without_mark
 from rowmerge_nb.plan.plan_nodes import (
@@ -80,10 +89,12 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.engine.spark.lowering_context import LoweringTables
+    from rowmerge_nb.engine.tasks.exchange import Placing
     from rowmerge_nb.engine.tasks.page_row_change import RowTask
     from rowmerge_nb.engine.tasks.partitioned import PartitionedJoinTask
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.plan_nodes import Symbol
+    from rowmerge_nb.spi.layout import ConnectorTableLayout
     from rowmerge_nb.sql.typed.expressions import Reads
 
 WITNESS = "$witness"
@@ -339,16 +350,50 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if node.form is not None and node.form.in_task:
         return _in_task(node.form, processor, exchange, context)
     if node.fused:
-        merge = merge_pass(processor, context, placing=None, sinks=sinks)
+        merge = merge_pass(processor, context, sinks=sinks)
         return context.tables.outcome_of(input_rows(processor, context), merge)
-    places = placing(exchange, processor, context) if exchange is not None else None
-    task = merge_pass(processor, context, placing=places, sinks=None)
-    rows = context.tables.in_tasks(
-        input_rows(processor, context), task, task.exchanged, carries_record=True
+    partitioner = _partitioner(exchange, processor, context)
+    task = merge_pass(
+        processor, context, placing=_places(exchange, processor, context), exchange=partitioner
     )
-    if exchange is not None:
-        rows = exchanged(rows, exchange, processor, context)
-    return context.tables.outcome_of(rows, writer_pass(processor, sinks, context))
+    return _written(input_rows(processor, context), task, partitioner, processor, context)
+
+
+def _partitioner(
+    exchange: Exchange | None, processor: MergeProcessor | DeleteProject, context: LoweringContext
+) -> PagePartitioner:
+    schema = output_schema(processor)
+    if exchange is None:
+        # The receiver reads the cells of the same task, while a file would not be complete.
+        return PagePartitioner(schema, None, None)
+    function = partition_function(exchange, processor, context)
+    return PagePartitioner(schema, function, context.tables.exchange_folder())
+
+
+def _places(
+    exchange: Exchange | None, processor: MergeProcessor | DeleteProject, context: LoweringContext
+) -> Placing | None:
+    return None if exchange is None else placing(exchange, processor, context)
+
+
+def _written(
+    rows: Any,
+    task: Any,
+    partitioner: PagePartitioner,
+    processor: MergeProcessor | DeleteProject,
+    context: LoweringContext,
+) -> Any:
+    """Send what a task has changed to the writers."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    tables = context.tables
+    sent = tables.in_tasks(rows, task, SENT, carries_record=True)
+    if partitioner.function is not None:
+        sent = sent.repartitionById(context.writers, F.col(SENT.names[0]))
+    writers = writer_pass(
+        processor, tables.sinks(), context, in_files=partitioner.folder is not None
+    )
+    return tables.outcome_of(sent, writers)
 
 
 def _in_task(
@@ -357,28 +402,30 @@ def _in_task(
     exchange: Exchange | None,
     context: LoweringContext,
 ) -> Any:
-    tables, sinks = context.tables, context.tables.sinks()
+    tables = context.tables
     join = join_of(processor)
-    writers = writer_pass(processor, sinks, context)
-    local = local_exchange(exchange, processor, writers, context) if exchange is not None else None
-    places = placing(exchange, processor, context) if exchange is not None else None
-    above = merge_pass(
-        processor,
-        context,
-        placing=places,
-        sinks=None if exchange is not None else sinks,
-        grouped=True,
-    )
+    places = _places(exchange, processor, context)
+    many_tasks = form.many_tasks or form.partitioned
+    if exchange is None:
+        above = merge_pass(processor, context, sinks=tables.sinks(), grouped=True)
+    elif many_tasks:
+        partitioner = _partitioner(exchange, processor, context)
+        above = merge_pass(processor, context, placing=places, exchange=partitioner, grouped=True)
+    else:
+        local = LocalExchange(
+            partition_function(exchange, processor, context),
+            writer_pass(processor, tables.sinks(), context, in_files=False),
+        )
+        above = merge_pass(processor, context, placing=places, exchange=local, grouped=True)
     if form.many_tasks and join is not None and isinstance(processor, MergeProcessor):
-        return _replicated(processor, join, above, exchange, local, context)
+        return _replicated(processor, join, above, context)
     if form.partitioned and join is not None and isinstance(processor, MergeProcessor):
-        sent_rows, joining = _partitioned(processor, join, above, context)
-        return _written(sent_rows, joining, above, exchange, processor, writers, context)
+        return _stored(*_partitioned(processor, join, above, context), above, processor, context)
     scan = _narrowed_target(processor, join, context)
     if join is not None and isinstance(processor, MergeProcessor):
         source, rows = _task_source(join.right, context)
         whole, answers = join_task(
-            processor, join, (scan, source), above, local, context, paged=form.paged
+            processor, join, (scan, source), above, context, paged=form.paged
         )
         own = with_answers(tables.split_numbers(1), 1, answers, tables)
         symbols = [query.symbol for query in whole.program.queries]
@@ -386,29 +433,21 @@ def _in_task(
             own if source is not None else _never_empty(rows, own, symbols), whole
         )
     tasks = _task_count(scan, context) if form.many_tasks else 1
-    task, answers = row_task(
-        processor, scan, tasks, above, None if form.many_tasks else local, context
-    )
+    task, answers = row_task(processor, scan, tasks, above, context)
     rows = with_answers(tables.split_numbers(tasks), tasks, answers, tables)
-    return _written(
-        rows, task, above, exchange if form.many_tasks else None, processor, writers, context
-    )
+    return _stored(rows, task, above, processor, context)
 
 
-def _written(
+def _stored(
     rows: Any,
     task: RowTask | PartitionedJoinTask,
     above: MergePass,
-    exchange: Exchange | None,
     processor: MergeProcessor | DeleteProject,
-    writers: WriterPass,
     context: LoweringContext,
 ) -> Any:
-    tables = context.tables
-    if exchange is None:
-        return tables.outcome_of(rows, task)
-    changed = tables.in_tasks(rows, task, above.exchanged, carries_record=True)
-    return tables.outcome_of(exchanged(changed, exchange, processor, context), writers)
+    if isinstance(above.exchange, PagePartitioner):
+        return _written(rows, task, above.exchange, processor, context)
+    return context.tables.outcome_of(rows, task)
 
 
 def _narrowed_target(processor: PlanNode, join: Join | None, context: LoweringContext) -> ScanPass:
@@ -424,12 +463,7 @@ def _target_scan(node: PlanNode) -> TableScan:
 
 
 def _replicated(
-    processor: MergeProcessor,
-    join: Join,
-    above: MergePass,
-    exchange: Exchange | None,
-    local: LocalExchange | None,
-    context: LoweringContext,
+    processor: MergeProcessor, join: Join, above: MergePass, context: LoweringContext
 ) -> Any:
     """Execute a MERGE in the tasks that read the target, each with the whole source; then the
     unmatched source rows.
@@ -447,7 +481,7 @@ def _replicated(
     source = ReplicatedSource(schema, scan if scan is not None and scan.is_repeatable else None)
     tasks = _task_count(target, context)
     joining, unmatched, answers = replicated_tasks(
-        processor, join, target, tasks, source, above, local, context
+        processor, join, target, tasks, source, above, context
     )
     pieces = (
         None if source.scan is not None else tables.in_tasks(rows, PackPass(scan, schema), PIECES)
@@ -460,23 +494,23 @@ def _replicated(
             F.lit(True) if pieces is None else F.coalesce(F.col("piece"), F.lit(0)) == F.lit(0)
         )
         numbers = numbers.join(F.broadcast(_answered(answers, tables)), joined_to, "left")
-    if exchange is None:
+    if isinstance(above.exchange, PagePartitioner):
+        messages, schema = (
+            tables.in_tasks(numbers, joining, MESSAGES, carries_record=True),
+            MESSAGES,
+        )
+        sent_rows = messages.repartitionById(context.writers, F.col(SENT.names[0]))
+        is_request, requested = (
+            F.col(backquoted(SENT.names[1])).isNull(),
+            F.coalesce(F.col(backquoted(PIECE)), F.lit(-2)),
+        )
+    else:
         messages, schema = tables.outcome_of(numbers, joining), OUTCOME
         receiver = F.when(
             F.col("kind") >= F.lit(MATCHED_ROW), F.col("writer") % F.lit(context.partitions)
         ).otherwise(F.lit(0))
         sent_rows = messages.repartitionById(context.partitions, receiver)
         is_request, requested = F.col("kind") == F.lit(PIECE_ROW), F.col("writer")
-    else:
-        messages, schema = (
-            tables.in_tasks(numbers, joining, joining.exchanged, carries_record=True),
-            joining.exchanged,
-        )
-        sent_rows = exchanged(messages, exchange, processor, context)
-        is_request, requested = (
-            F.col(backquoted(MATCHED)).isNull(),
-            F.coalesce(F.col(backquoted(PIECE)), F.lit(-2)),
-        )
     if pieces is not None:
         # Not an equality, and not NULL for NULL: Spark would broadcast in another form or filter
         # NULLs first. Either differs from the plan above, so that the source would be packed twice.
@@ -592,19 +626,44 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     # Passes use positions; `mapInArrow` resolves names, and fails on names with a dot.
     returning = len(node.columns) if len(source.outputs) > len(node.columns) else None
     numbered = rows.toDF(*(f"c{index}" for index in range(len(source.outputs))))
-    if exchange is not None and exchange.insert_layout is not None:
-        numbered = placed(numbered, exchange.insert_layout, node, context)
-    return context.tables.outcome_of(
-        numbered,
-        InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning),
+    writer = InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning)
+    if exchange is None or exchange.insert_layout is None:
+        return context.tables.outcome_of(numbered, writer)
+    arrived = ArrivedRows(_with_returned(schema, numbered))
+    return _sent_inserts(numbered, node, exchange.insert_layout, arrived, writer, context)
+
+
+def _with_returned(schema: pa.Schema, rows: Any) -> pa.Schema:
+    """Append the channels of rows that Spark has behind those of a page."""
+    from pyspark.sql.pandas.types import to_arrow_type
+
+    for column in rows.schema.fields[len(schema) :]:
+        schema = schema.append(pa.field(column.name, to_arrow_type(column.dataType)))
+    return schema
+
+
+def _sent_inserts(
+    rows: Any,
+    node: TableWriter,
+    layout: ConnectorTableLayout,
+    inserted: InsertedRows | ArrivedRows,
+    writer: InsertPass,
+    context: LoweringContext,
+) -> Any:
+    """Send the rows of an INSERT to the writers of their partitions or buckets."""
+    from pyspark.sql import functions as F  # noqa: N812
+
+    tables = context.tables
+    sender = insert_sender(node, layout, inserted, context)
+    sent = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(
+        context.writers, F.col(SENT.names[0])
     )
+    return tables.outcome_of(sent, ReceivedInsertPass(writer, in_files=sender.folder is not None))
 
 
 def _inserted_pages(
     node: TableWriter, pages: PageRows, *, few: bool, context: LoweringContext
 ) -> Any:
-    from pyspark.sql import functions as F  # noqa: N812
-
     tables = context.tables
     required, make_sink = tables.page_sinks()
     exchange = node.source if isinstance(node.source, Exchange) else None
@@ -622,11 +681,7 @@ def _inserted_pages(
     one_task = few or (scan is not None and tasks == 1)
     if exchange is None or exchange.insert_layout is None or one_task:
         return tables.outcome_of(rows, InsertTask(computed_rows, writer))
-    sender = insert_sender(node, exchange.insert_layout, computed_rows, context)
-    sent = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(
-        context.writers, F.col(SENT.names[0])
-    )
-    return tables.outcome_of(sent, ReceivedInsertPass(writer, in_files=sender.folder is not None))
+    return _sent_inserts(rows, node, exchange.insert_layout, computed_rows, writer, context)
 
 
 def input_rows(node: MergeProcessor | DeleteProject, context: LoweringContext) -> Any:

@@ -7,8 +7,10 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.engine.spark.passes import writer_pass
 from rowmerge_nb.engine.spark.printed_expressions import answer
 from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
+from rowmerge_nb.engine.tasks.exchange import PagePartitioner
 from rowmerge_nb.engine.tasks.insert import InsertedRows
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
@@ -64,7 +66,6 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
-    from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge_passes import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.join_keys import PageKey
@@ -82,7 +83,6 @@ def row_task(
     target: ScanPass,
     tasks: int,
     above: MergePass,
-    exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[RowTask, list[str]]:
     where = next((inner for inner in chain(node) if isinstance(inner, Filter)), None)
@@ -105,9 +105,7 @@ def row_task(
         )
     else:
         channels = _channels(node, above, context, printer)
-    return RowTask(
-        target, tasks, _program(printer, condition), channels, above, exchange
-    ), _answers(printer)
+    return RowTask(target, tasks, _program(printer, condition), channels, above), _answers(printer)
 
 
 def join_task(
@@ -115,7 +113,6 @@ def join_task(
     join: Join,
     scans: tuple[ScanPass, ScanPass | None],
     above: MergePass,
-    exchange: LocalExchange | None,
     context: LoweringContext,
     *,
     paged: bool,
@@ -123,7 +120,7 @@ def join_task(
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     task = JoinTask(
-        paged, *scans, source_schema(join), key_join, _program(printer), channels, above, exchange
+        paged, *scans, source_schema(join), key_join, _program(printer), channels, above
     )
     return task, _answers(printer)
 
@@ -135,20 +132,28 @@ def replicated_tasks(
     tasks: int,
     source: ReplicatedSource,
     above: MergePass,
-    exchange: LocalExchange | None,
     context: LoweringContext,
 ) -> tuple[ReplicatedJoinTask, UnmatchedPass | UnmatchedWriterPass, list[str]]:
     printer = PagePrinter(names_of(context).columns)
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     program = _program(printer)
-    receivers = context.partitions if exchange is None else exchange.writers
+    partitioner = above.exchange if isinstance(above.exchange, PagePartitioner) else None
+    function = None if partitioner is None else partitioner.function
+    receivers = context.partitions if function is None else function.writers
     joined = ReplicatedJoinTask(
         target, tasks, source, key_join, program, channels, above, receivers
     )
     unmatched = UnmatchedRows(target.schema, source, program, channels)
-    if exchange is None:
+    if partitioner is None or function is None:
         return joined, UnmatchedPass(tasks, unmatched, above), _answers(printer)
-    return joined, UnmatchedWriterPass(tasks, unmatched, above, exchange), _answers(printer)
+    writers = writer_pass(
+        node, context.tables.sinks(), context, in_files=partitioner.folder is not None
+    )
+    return (
+        joined,
+        UnmatchedWriterPass(tasks, unmatched, above, function, writers),
+        _answers(printer),
+    )
 
 
 def partitioned_tasks(

@@ -7,20 +7,16 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.tasks.duplicates import DuplicateRule
 from rowmerge_nb.engine.tasks.exchange import (
-    BUCKET,
     Destination,
     LocalExchange,
-    PlacePass,
+    PagePartitioner,
+    PartitionFunction,
     Placing,
-    hash_expression,
-    partition_expression,
 )
 from rowmerge_nb.engine.tasks.insert import InsertSenderPass
 from rowmerge_nb.engine.tasks.merge_passes import MergePass
-from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.update_delete_passes import DeletePass, UpdatePass
 from rowmerge_nb.engine.tasks.writer import SinkFactory, WriterPass
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
@@ -38,10 +34,10 @@ from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, MERGE_ROW, ROW_ID
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
-    from rowmerge_nb.engine.tasks.insert import InsertedRows
+    from rowmerge_nb.engine.tasks.insert import ArrivedRows, InsertedRows
     from rowmerge_nb.spi.layout import ConnectorTableLayout
 
 
@@ -49,6 +45,11 @@ def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
     return pa.schema(
         [pa.field(symbol.name, symbol.type.arrow) for symbol in (*node.columns, node.row_id)]
     )
+
+
+def output_schema(node: MergeProcessor | DeleteProject) -> pa.Schema:
+    """Return the channels of the pages for the writers."""
+    return node.layout.output_schema(_columns(node))
 
 
 def input_names(node: MergeProcessor) -> list[str]:
@@ -74,8 +75,9 @@ def merge_pass(
     node: MergeProcessor | DeleteProject,
     context: LoweringContext,
     *,
-    placing: Placing | None,
-    sinks: SinkFactory | None,
+    placing: Placing | None = None,
+    sinks: SinkFactory | None = None,
+    exchange: LocalExchange | PagePartitioner | None = None,
     grouped: bool = False,
 ) -> MergePass:
     common: Mapping[str, Any] = {
@@ -85,6 +87,7 @@ def merge_pass(
         "per_clause": context.per_clause,
         "placing": placing,
         "sinks": sinks,
+        "exchange": exchange,
         "grouped": grouped,
         "keeping": context.keeping,
         "chooser": context.chooser,
@@ -162,78 +165,33 @@ def placing(
 
 
 def writer_pass(
-    node: MergeProcessor | DeleteProject, sinks: SinkFactory, context: LoweringContext
-) -> WriterPass:
-    return WriterPass(node.layout, _columns(node), sinks, context.per_clause, context.keeping)
-
-
-def local_exchange(
-    node: Exchange,
-    processor: MergeProcessor | DeleteProject,
-    writers: WriterPass,
+    node: MergeProcessor | DeleteProject,
+    sinks: SinkFactory,
     context: LoweringContext,
-) -> LocalExchange:
+    *,
+    in_files: bool,
+) -> WriterPass:
+    return WriterPass(node.layout, sinks, context.per_clause, context.keeping, in_files)
+
+
+def partition_function(
+    node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext
+) -> PartitionFunction:
     channels = processor.layout.after
-    by_row_id = channels.row_id if node.update_layout is not None else None
-    return LocalExchange(
+    return PartitionFunction(
         context.writers,
+        # In table order, like the channel ``hash``, so that equal values have equal hashes.
         processor.layout.redistribution_columns,
-        by_row_id,
+        channels.row_id if node.update_layout is not None else None,
         channels.operation,
-        writers,
-    )
-
-
-def exchanged(
-    rows: Any, node: Exchange, processor: MergeProcessor | DeleteProject, context: LoweringContext
-) -> Any:
-    """Send every row to its writer, by its bucket or the hash of the channel ``hash``."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    channels = processor.layout.after
-    # In table order, like the channel ``hash``, so that equal values have equal hashes.
-    by_columns = hash_expression([f"c{index}" for index in processor.layout.redistribution_columns])
-    by_row_id = (
-        hash_expression([f"c{channels.row_id}"]) if node.update_layout is not None else by_columns
-    )
-    inserts = f"c{channels.operation} IN ({int(Operation.INSERT)}, {int(Operation.UPDATE_INSERT)})"
-    destination = (
-        f"coalesce({backquoted(BUCKET)}, CASE WHEN {inserts} THEN {by_columns} ELSE {by_row_id}"
-        " END)"
-    )
-    writer = F.when(F.col(backquoted(RECORD)).isNotNull(), F.lit(0)).otherwise(
-        F.expr(partition_expression(destination, context.writers))
-    )
-    return rows.repartitionById(context.writers, writer)
-
-
-def placed(
-    rows: Any, layout: ConnectorTableLayout, node: TableWriter, context: LoweringContext
-) -> Any:
-    """Send the rows of an INSERT to the writers of their partitions or buckets."""
-    from pyspark.sql import functions as F  # noqa: N812
-
-    names = [column.name for column in node.columns]
-    indexes = sorted(names.index(name) for name in layout.partition_columns)
-    if layout.partitioning is None:
-        hashed = hash_expression([f"c{i}" for i in indexes])
-        return rows.repartitionById(
-            context.writers, F.expr(partition_expression(hashed, context.writers))
-        )
-    arguments = tuple(names.index(name) for name in layout.partition_columns)
-    function = context.tables.bucket_function(
-        layout, tuple(node.columns[i].type for i in arguments)
-    )
-    schema = pa.schema([pa.field(column.name, column.type.arrow) for column in node.columns])
-    task = PlacePass(schema, Destination(function, arguments), tuple(_behind(rows, len(schema))))
-    with_buckets = context.tables.in_tasks(rows, task, task.exchanged)
-    return with_buckets.repartitionById(
-        context.writers, F.expr(partition_expression(backquoted(BUCKET), context.writers))
     )
 
 
 def insert_sender(
-    node: TableWriter, layout: ConnectorTableLayout, rows: InsertedRows, context: LoweringContext
+    node: TableWriter,
+    layout: ConnectorTableLayout,
+    rows: InsertedRows | ArrivedRows,
+    context: LoweringContext,
 ) -> InsertSenderPass:
     names = [column.name for column in node.columns]
     arguments = tuple(names.index(name) for name in layout.partition_columns)
@@ -245,10 +203,3 @@ def insert_sender(
     return InsertSenderPass(
         rows, Destination(function, arguments), context.writers, context.tables.exchange_folder()
     )
-
-
-def _behind(rows: Any, columns: int) -> Iterator[pa.DataType]:
-    from pyspark.sql.pandas.types import to_arrow_type
-
-    for field in rows.schema.fields[columns:]:
-        yield to_arrow_type(field.dataType)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -10,13 +11,15 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark
-from rowmerge_nb.engine.tasks.outcome import RECORD
+from rowmerge_nb.engine.tasks.arrow import conform, for_spark
+from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord
+from rowmerge_nb.engine.tasks.sent_pages import SentPages, sent
+from rowmerge_nb.engine.tasks.writer import task_partition
 from rowmerge_nb.engine.tasks.xxhash import xxhash64
 from rowmerge_nb.spi.operations import Operation
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     import numpy.typing as npt
 
@@ -32,15 +35,6 @@ def hash_expression(columns: Sequence[str]) -> str:
     ('xxhash64(c0, c2)', '0')
     """
     return f"xxhash64({', '.join(columns)})" if columns else "0"
-
-
-def partition_expression(bucket: str, partition_count: int) -> str:
-    """Return Spark SQL of a row's writer.
-
-    >>> partition_expression(hash_expression(["c0"]), 4)
-    'CAST(pmod(xxhash64(c0), 4) AS INT)'
-    """
-    return f"CAST(pmod({bucket}, {partition_count}) AS INT)"
 
 
 def hashed(columns: Sequence[pa.Array], rows: int) -> pa.Array:
@@ -104,34 +98,16 @@ class Placing:
 
 
 @dataclass(frozen=True)
-class PlacePass:
-    """Adds the bucket to the rows of an INSERT; channels of the types `behind` are passed through."""
+class ChangedRows:
+    """A transformed page, and the buckets of its rows; see `Destination.buckets`."""
 
-    schema: pa.Schema
-    destination: Destination
-    behind: tuple[pa.DataType, ...] = ()
-
-    @property
-    def exchanged(self) -> pa.Schema:
-        arrow_types = [*(for_spark(field.type) for field in self.schema), *self.behind]
-        return pa.schema(
-            [
-                *(pa.field(f"c{i}", arrow_type) for i, arrow_type in enumerate(arrow_types)),
-                pa.field(BUCKET, pa.int32()),
-            ]
-        )
-
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        for batch in batches:
-            arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
-            page = pa.RecordBatch.from_arrays(arrays, schema=self.schema)
-            bucket = self.destination.buckets(page, np.arange(page.num_rows), 0)
-            yield pa.RecordBatch.from_arrays([*batch.columns, bucket], schema=self.exchanged)
+    page: Page
+    buckets: pa.Array
 
 
 @dataclass(frozen=True)
-class LocalExchange:
-    """The exchange and its writers within the task that has all rows: one sink per writer.
+class PartitionFunction:
+    """The function from changed rows to the numbers of their writers.
 
     Args:
         by_row_id: the channel hashed for other rows; None to use `by_columns`.
@@ -141,25 +117,65 @@ class LocalExchange:
     by_columns: tuple[int, ...]
     by_row_id: int | None
     operation: int
+
+    def partitions(self, rows: ChangedRows) -> npt.NDArray[np.int64]:
+        others = self.by_columns if self.by_row_id is None else (self.by_row_id,)
+        places = places_of(rows.page, rows.buckets, self.by_columns, others, self.operation)
+        return places % self.writers
+
+
+@dataclass(frozen=True)
+class LocalExchange:
+    """The exchange and its writers within the task that has all rows: one sink per writer."""
+
+    function: PartitionFunction
     above: WriterPass = field(repr=False)
 
-    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        arrived = [(batch, self.writer_of(batch)) for batch in batches]
-        for writer in range(self.writers):
-            rows = (
-                batch.take(pa.array(np.flatnonzero(numbers == writer)))
-                for batch, numbers in arrived
+    def __call__(self, changed: Iterable[ChangedRows | TaskRecord]) -> Iterator[pa.RecordBatch]:
+        arrived: list[tuple[Page, npt.NDArray[np.int64]]] = []
+        reports: list[bytes] = []
+        for rows in changed:
+            if isinstance(rows, TaskRecord):
+                reports.append(pickle.dumps(rows))
+            else:
+                arrived.append((rows.page, self.function.partitions(rows)))
+        for writer in range(self.function.writers):
+            pages = (
+                page.take(pa.array(np.flatnonzero(numbers == writer))) for page, numbers in arrived
             )
-            yield from self.above.write((batch for batch in rows if batch.num_rows), writer)
+            yield from self.above.store(
+                (page for page in pages if page.num_rows), [] if writer else reports, writer
+            )
 
-    def writer_of(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
-        bucket = batch.column(batch.schema.names.index(BUCKET))
-        others = self.by_columns if self.by_row_id is None else (self.by_row_id,)
-        numbers = places_of(batch, bucket, self.by_columns, others, self.operation) % self.writers
-        is_record = (
-            batch.column(batch.schema.names.index(RECORD)).is_valid().to_numpy(zero_copy_only=False)
-        )
-        return np.where(is_record, 0, numbers)
+
+@dataclass(frozen=True)
+class PagePartitioner:
+    """Sends changed rows to their writers, in files of `folder` unless it is None.
+
+    Args:
+        schema: the channels of a transformed page.
+        function: None if the rows stay in their partition of Spark's.
+    """
+
+    schema: pa.Schema
+    function: PartitionFunction | None
+    folder: str | None
+
+    def __call__(self, changed: Iterable[ChangedRows | TaskRecord]) -> Iterator[pa.RecordBatch]:
+        try:
+            with SentPages(self.folder, self.schema) as sender:
+                for rows in changed:
+                    if isinstance(rows, TaskRecord):
+                        yield sent(0, None, pickle.dumps(rows))
+                    elif self.function is None:
+                        yield sent(0, sender.cell(rows.page))
+                    else:
+                        places, writers = self.function.partitions(rows), self.function.writers
+                        yield from sender.to_writers(rows.page, places, writers)
+        except Exception as error:  # noqa: BLE001 - reported to the driver as a record
+            recorder = Recorder(task_partition(), 0)
+            recorder.failed(error, "transform_page")
+            yield sent(0, None, recorder.serialize())
 
 
 def places_of(
@@ -185,7 +201,6 @@ def places_of(
     return places
 
 
-BUCKET: Final = "$bucket"
 EVEN_ROWS: Final = 4096
 """Length of a run that goes to one writer, if rows are spread evenly.
 

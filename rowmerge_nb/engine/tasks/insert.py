@@ -11,13 +11,13 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ExecutionError
-from rowmerge_nb.engine.tasks.arrow import Batches, gathered
+from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in
 from rowmerge_nb.engine.tasks.exchange import hashed
-from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.outcome import RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.scan import CellPass
-from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages
+from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages, sent, without_reports
 from rowmerge_nb.engine.tasks.writer import InsertPass, task_partition
 
 if TYPE_CHECKING:
@@ -29,8 +29,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.page import Page
 
-SENT: Final = pa.schema([("writer", pa.int32()), ("cell", pa.binary()), (RECORD, pa.binary())])
-"""A writer and the cell of a page, or the record of a task."""
 _SENT_ROWS: Final = 1 << 18
 """Rows partitioned at once: more rows mean fewer, larger cells."""
 
@@ -48,6 +46,10 @@ class InsertedRows:
     query: QueryRows
     refusals: tuple[tuple[str, str] | None, ...]
     checks: tuple[AssignedColumn, ...] = ()
+
+    @property
+    def schema(self) -> pa.Schema:
+        return self.query.schema
 
     def pages(self, batches: Batches) -> Iterator[Page]:
         """Yield the pages of the task numbers or cells that arrive."""
@@ -74,6 +76,17 @@ class InsertedRows:
 
 
 @dataclass(frozen=True)
+class ArrivedRows:
+    """Rows of an INSERT that Spark computes."""
+
+    schema: pa.Schema
+
+    def pages(self, batches: Batches) -> Iterator[Page]:
+        """Yield the pages of the rows that arrive."""
+        return (page_in(batch, self.schema) for batch in batches)
+
+
+@dataclass(frozen=True)
 class InsertTask:
     """An INSERT whose tasks store the rows that they compute."""
 
@@ -88,7 +101,7 @@ class InsertTask:
 class InsertSenderPass:
     """Sends the rows of an INSERT to their writers, in files of `folder` unless it is None."""
 
-    rows: InsertedRows
+    rows: InsertedRows | ArrivedRows
     destination: Destination
     writers: int
     folder: str | None
@@ -96,28 +109,13 @@ class InsertSenderPass:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         recorder = Recorder(task_partition(), 0, caller="reader")
         try:
-            with SentPages(self.folder, self.rows.query.schema) as sender:
+            with SentPages(self.folder, self.rows.schema) as sender:
                 for page in gathered(self.rows.pages(batches), _SENT_ROWS):
-                    yield from self._cells(page, sender)
+                    places = self._places(page) % self.writers
+                    yield from sender.to_writers(page, places, self.writers)
         except Exception as error:  # noqa: BLE001 - reported to the driver as a record
             recorder.failed(error, "Project")
-            yield _sent(0, None, recorder.serialize())
-
-    def _cells(self, page: Page, sender: SentPages) -> Iterator[pa.RecordBatch]:
-        places = self._places(page) % self.writers
-        counts = np.bincount(places, minlength=self.writers)
-        # A stable sort of 16-bit numbers is a radix sort.
-        order = np.argsort(
-            places.astype(np.uint16) if self.writers < 1 << 16 else places, kind="stable"
-        )
-        rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
-        ends = np.cumsum(counts)
-        for writer in np.flatnonzero(counts).tolist():
-            yield _sent(
-                writer,
-                sender.cell(rows.slice(int(ends[writer] - counts[writer]), int(counts[writer]))),
-                None,
-            )
+            yield sent(0, None, recorder.serialize())
 
     def _places(self, page: Page) -> npt.NDArray[np.int64]:
         if self.destination.function is None:
@@ -141,22 +139,7 @@ class ReceivedInsertPass:
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         reports: list[bytes] = []
         yield from self.above(
-            gathered(received_pages(_without_reports(batches, reports), in_files=self.in_files))
+            gathered(received_pages(without_reports(batches, reports), in_files=self.in_files))
         )
         for report in reports:
             yield outcome([(RECORD_ROW, -1, report)])
-
-
-def _without_reports(batches: Batches, reports: list[bytes]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        records = batch.column(2)
-        reports.extend(records.drop_null().to_pylist())
-        yield batch.filter(records.is_null())
-
-
-def _sent(writer: int, cell: bytes | None, report: bytes | None) -> pa.RecordBatch:
-    arrays = [
-        pa.array([value], field.type)
-        for value, field in zip((writer, cell, report), SENT, strict=True)
-    ]
-    return pa.RecordBatch.from_arrays(arrays, schema=SENT)

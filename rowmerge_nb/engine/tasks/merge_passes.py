@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark, last_channel
+from rowmerge_nb.engine.tasks.arrow import Batches, conform, last_channel
 from rowmerge_nb.engine.tasks.duplicates import (
     NO_CLAUSE,
     DuplicateRule,
@@ -25,9 +25,9 @@ from rowmerge_nb.engine.tasks.duplicates import (
     mark_distinct,
     match_patterns,
 )
-from rowmerge_nb.engine.tasks.exchange import BUCKET, Placing
+from rowmerge_nb.engine.tasks.exchange import ChangedRows, LocalExchange, PagePartitioner, Placing
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
-from rowmerge_nb.engine.tasks.outcome import RECORD, RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.outcome import RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.processors import create_processor
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord
 from rowmerge_nb.engine.tasks.writer import MergeSinkWriter, SinkFactory, task_partition
@@ -49,8 +49,8 @@ of them.
 
 @dataclass(frozen=True)
 class MergePass:
-    """Turns joined rows into rows to store: MarkDistinct, DuplicateCheck, MergeProcessor and,
-    without an exchange, the writer.
+    """Turns joined rows into rows to store: MarkDistinct, DuplicateCheck, MergeProcessor, and the
+    writer or the exchange to the writers.
 
     Input channels: those of the page with ``unique_id`` for ``is_distinct``, then `source_present`
         and `returning`, then the witness.
@@ -69,6 +69,7 @@ class MergePass:
     per_clause: int
     placing: Placing | None
     sinks: SinkFactory | None
+    exchange: LocalExchange | PagePartitioner | None = None
     source_present: int | None = None
     returning: int | None = None
     updates: tuple[int, ...] = ()
@@ -87,38 +88,39 @@ class MergePass:
         """The channels after ``transform_page``."""
         return self.layout.output_schema(self.columns)
 
-    @property
-    def exchanged(self) -> pa.Schema:
-        """The channels of the exchange in Spark's types: page, bucket and record."""
-        data = [
-            pa.field(f"c{i}", for_spark(field.type)) for i, field in enumerate(self.output_schema)
-        ]
-        return pa.schema([*data, pa.field(BUCKET, pa.int32()), pa.field(RECORD, pa.binary())])
-
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         yield from self.work(batches, task_partition())
 
     def work(self, batches: Batches, partition: int) -> Iterator[pa.RecordBatch]:
-        recorder = Recorder(partition, self.per_clause, keeping=self.keeping, chooser=self.chooser)
-        pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
-        if self.sinks is not None:
-            yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(
-                self._transformed(pages, recorder)
-            )
-            for record in recorder.returned:
-                yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
+        if self.exchange is not None:
+            yield from self.exchange(self.changed(batches, partition))
             return
-        spread = 0
+        if self.sinks is None:
+            raise ValueError("Merge rows need sinks or an exchange")
+        recorder = self._recorder(partition)
+        pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
+        yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(
+            self._transformed(pages, recorder)
+        )
+        for record in recorder.returned:
+            yield outcome([(RECORD_ROW, record.partition, pickle.dumps(record))])
+
+    def changed(self, batches: Batches, partition: int) -> Iterator[ChangedRows | TaskRecord]:
+        """Yield the rows for an exchange, then what was recorded."""
+        recorder, spread = self._recorder(partition), 0
+        pages = self._checked((batch for batch in batches if batch.num_rows), recorder)
         try:
             for page in self._transformed(pages, recorder):
-                yield self._exchange_batch(page, spread, recorder)
+                yield ChangedRows(page, self._buckets(page, spread, recorder))
                 spread += page.num_rows
         except Exception as error:  # noqa: BLE001
             recorder.failed(error, "transform_page")
         if recorder.record.before or recorder.record.error or recorder.record.failing:
-            yield self._record_batch(recorder.record)
-        for record in recorder.returned:
-            yield self._record_batch(record)
+            yield recorder.record
+        yield from recorder.returned
+
+    def _recorder(self, partition: int) -> Recorder:
+        return Recorder(partition, self.per_clause, keeping=self.keeping, chooser=self.chooser)
 
     def _checked(
         self, arriving: Iterator[pa.RecordBatch], recorder: Recorder
@@ -257,20 +259,12 @@ class MergePass:
             if after.num_rows:
                 yield after
 
-    def _exchange_batch(self, page: Page, spread: int, recorder: Recorder) -> pa.RecordBatch:
-        placing, schema, count = self.placing, self.exchanged, page.num_rows
-        buckets = pa.nulls(count, pa.int32())
-        if placing is not None:
-            buckets = placing.buckets(page, self.layout, spread)
-            recorder.placed(
-                lambda rows: placing.numbers(page.take(rows), self.layout, buckets.take(rows))
-            )
-        data = [conform(page.column(i), schema.field(i).type) for i in range(page.num_columns)]
-        return pa.RecordBatch.from_arrays(
-            [*data, buckets, pa.nulls(count, pa.binary())], schema=schema
+    def _buckets(self, page: Page, spread: int, recorder: Recorder) -> pa.Array:
+        placing = self.placing
+        if placing is None:
+            return pa.nulls(page.num_rows, pa.int32())
+        buckets = placing.buckets(page, self.layout, spread)
+        recorder.placed(
+            lambda rows: placing.numbers(page.take(rows), self.layout, buckets.take(rows))
         )
-
-    def _record_batch(self, record: TaskRecord) -> pa.RecordBatch:
-        return pa.RecordBatch.from_pylist(
-            [{BUCKET: 0, RECORD: pickle.dumps(record)}], schema=self.exchanged
-        )
+        return buckets

@@ -20,7 +20,6 @@ from rowmerge_nb.engine.tasks.page_program import PageProgram
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.channels import ChangeChannels, DeleteChannels
-    from rowmerge_nb.engine.tasks.exchange import LocalExchange
     from rowmerge_nb.engine.tasks.merge_passes import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
 
@@ -34,11 +33,9 @@ class RowTask:
     program: PageProgram
     channels: ChangeChannels | DeleteChannels
     above: MergePass
-    exchange: LocalExchange | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        changed = self.above(rows for batch in batches for rows in self._changed(batch))
-        yield from changed if self.exchange is None else self.exchange(changed)
+        yield from self.above(rows for batch in batches for rows in self._changed(batch))
 
     def _changed(self, batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
         numbers = (
@@ -67,11 +64,9 @@ class JoinTask:
     program: PageProgram
     channels: ChangeChannels
     above: MergePass
-    exchange: LocalExchange | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        changed = self.above(self._joined(batches))
-        yield from changed if self.exchange is None else self.exchange(changed)
+        yield from self.above(self._joined(batches))
 
     def _joined(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         # The input is always exhausted: Spark does not reuse a worker that leaves rows unread.

@@ -17,19 +17,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ExecutionError
-from rowmerge_nb.engine.tasks.arrow import Batches, page_in, whole_page
-from rowmerge_nb.engine.tasks.exchange import BUCKET
+from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in, whole_page
 from rowmerge_nb.engine.tasks.outcome import (
     ANSWERS_ROW,
     MATCHED_ROW,
     OUTCOME,
     PIECE_ROW,
-    RECORD,
     outcome,
 )
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered, without_target
 from rowmerge_nb.engine.tasks.page_program import PageProgram
+from rowmerge_nb.engine.tasks.recorder import TaskRecord
 from rowmerge_nb.engine.tasks.scan import cell_of
+from rowmerge_nb.engine.tasks.sent_pages import SENT, received_pages, without_reports
 from rowmerge_nb.engine.tasks.writer import task_partition
 
 if TYPE_CHECKING:
@@ -38,17 +38,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.channels import ChangeChannels
-    from rowmerge_nb.engine.tasks.exchange import LocalExchange
+    from rowmerge_nb.engine.tasks.exchange import PartitionFunction
     from rowmerge_nb.engine.tasks.merge_passes import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
+    from rowmerge_nb.engine.tasks.writer import WriterPass
     from rowmerge_nb.spi.page import Page
 
 PIECES: Final = pa.schema([("piece", pa.int32()), ("cell", pa.binary())])
 """Pieces of the source's rows."""
-PIECE, MATCHED = "$piece", "$matched"
-"""Columns for the writers behind an exchange: the number of a piece, and a bitmap of its matched
-rows. A row without a bitmap has the piece
-joined to it. Both are NULL for changed rows.
+PIECE: Final = "$piece"
+MESSAGES: Final = pa.schema([*list(SENT)[:-1], (PIECE, pa.int32()), list(SENT)[-1]])
+"""Messages to the writers behind an exchange. With the number of a piece, the cell is a bitmap of
+its matched rows; if there is no cell, the piece itself is joined to the row.
 """
 _ANSWERS: Final = -1
 """The piece number of rows with the results of subqueries."""
@@ -157,13 +158,7 @@ class ReplicatedJoinTask:
     @property
     def to_writers(self) -> bool:
         """Whether changed rows go to certain writers."""
-        return self.above.sinks is None
-
-    @property
-    def exchanged(self) -> pa.Schema:
-        """The channels of the exchange in Spark's types."""
-        *rows, record = self.above.exchanged
-        return pa.schema([*rows, (PIECE, pa.int32()), (MATCHED, pa.binary()), record])
+        return self.above.exchange is not None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         first = None
@@ -188,7 +183,7 @@ class ReplicatedJoinTask:
         task = first.column(0)[0].as_py()
         matched: list[npt.NDArray[np.bool_]] = []
         changed = self.above.work(self._joined(task, cells, first, matched), task)
-        yield from map(self._widened, changed) if self.to_writers else changed
+        yield from map(_without_piece, changed) if self.to_writers else changed
         packing = _packing(next(iter(cells.values()))) if cells else bytes(_PACKING_BYTES)
         for number, start in enumerate(
             range(0, max(len(matched[0]), 1) if matched else 0, PIECE_ROWS)
@@ -216,17 +211,13 @@ class ReplicatedJoinTask:
         return outcome([(ANSWERS_ROW, receiver, answers) for receiver in range(self.receivers)])
 
     def _writer_rows(self, piece: int, payload: bytes | None) -> pa.RecordBatch:
-        rows = [
-            {BUCKET: writer, PIECE: piece, MATCHED: payload} for writer in range(self.receivers)
+        arrays = [
+            pa.array(range(self.receivers), pa.int32()),
+            pa.repeat(pa.scalar(payload, pa.binary()), self.receivers),
+            pa.repeat(pa.scalar(piece, pa.int32()), self.receivers),
+            pa.nulls(self.receivers, pa.binary()),
         ]
-        return pa.RecordBatch.from_pylist(rows, schema=self.exchanged)
-
-    def _widened(self, changed: pa.RecordBatch) -> pa.RecordBatch:
-        *rows, record = changed.columns
-        nothing = [
-            pa.nulls(changed.num_rows, arrow_type) for arrow_type in (pa.int32(), pa.binary())
-        ]
-        return pa.RecordBatch.from_arrays([*rows, *nothing, record], schema=self.exchanged)
+        return pa.RecordBatch.from_arrays(arrays, schema=MESSAGES)
 
     def _joined(
         self,
@@ -244,6 +235,12 @@ class ReplicatedJoinTask:
             for rows in self.join.matches(pages, source, index, evaluator):
                 matched[0][rows.partners] = True
                 yield self.channels.batch(rows, evaluator, numbers)
+
+
+def _without_piece(sent: pa.RecordBatch) -> pa.RecordBatch:
+    writers, cells, records = sent.columns
+    nothing = pa.nulls(sent.num_rows, pa.int32())
+    return pa.RecordBatch.from_arrays([writers, cells, nothing, records], schema=MESSAGES)
 
 
 @dataclass
@@ -352,32 +349,39 @@ class UnmatchedWriterPass:
     number: int
     unmatched: UnmatchedRows
     above: MergePass
-    exchange: LocalExchange
+    function: PartitionFunction
+    writers: WriterPass
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         writer = task_partition()
-        yield from self.exchange.above.write(self._rows(batches, writer), writer)
+        reports: list[bytes] = []
+        yield from self.writers.store(self._pages(batches, reports, writer), reports, writer)
 
-    def _rows(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
+    def _pages(self, batches: Batches, reports: list[bytes], writer: int) -> Iterator[Page]:
         messages = _Messages()
-        for batch in batches:
-            pieces, matched = (
-                batch.column(batch.schema.names.index(name)) for name in (PIECE, MATCHED)
-            )
-            for row in np.flatnonzero(pieces.is_valid()).tolist():
-                piece = pieces[row].as_py()
-                if not matched[row].is_valid:
-                    messages.take_piece(piece, batch.columns[-1][row])
-                elif piece != _ANSWERS:
-                    messages.take_matched(piece, matched[row].as_py())
-                else:
-                    messages.take_answers(matched[row].as_py())
-            yield batch.filter(pieces.is_null())
-        for batch in self.above.work(self.unmatched.batches(messages), self.number):
-            yield batch.filter(pa.array(self.exchange.writer_of(batch) == writer))
-            # All writers have the same record, except for errors.
-            records = map(
-                pickle.loads, batch.column(RECORD).drop_null().to_pylist() if writer else []
-            )
-            if any(record.error is not None for record in records):
-                yield batch
+        cells = _cells(without_reports(batches, reports), messages)
+        yield from gathered(received_pages(cells, in_files=self.writers.in_files))
+        for rows in self.above.changed(self.unmatched.batches(messages), self.number):
+            if isinstance(rows, TaskRecord):
+                # All writers have the same record, except for errors.
+                if not writer or rows.error is not None:
+                    reports.append(pickle.dumps(rows))
+                continue
+            own = rows.page.filter(pa.array(self.function.partitions(rows) == writer))
+            if own.num_rows:
+                yield own
+
+
+def _cells(batches: Batches, messages: _Messages) -> Iterator[pa.RecordBatch]:
+    """Yield the cells of pages, and take all other messages."""
+    for batch in batches:
+        cells, pieces = batch.column(1), batch.column(2)
+        for row in np.flatnonzero(pieces.is_valid()).tolist():
+            piece, cell = pieces[row].as_py(), cells[row]
+            if not cell.is_valid:
+                messages.take_piece(piece, batch.columns[-1][row])
+            elif piece != _ANSWERS:
+                messages.take_matched(piece, cell.as_py())
+            else:
+                messages.take_answers(cell.as_py())
+        yield batch.filter(pieces.is_null())

@@ -6,17 +6,34 @@ from __future__ import annotations
 
 import uuid
 from contextlib import ExitStack
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.private import needs_temporary_space
+from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.scan import CellPass, cell_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    import numpy.typing as npt
+
     from rowmerge_nb.spi.page import Page
+
+SENT: Final = pa.schema(
+    [("writer", pa.int32()), ("$page", pa.binary()), pa.field(RECORD, pa.binary())]
+)
+"""A writer and the cell of a page, or the record of a task."""
+
+
+def sent(writer: int, cell: bytes | None, report: bytes | None = None) -> pa.RecordBatch:
+    arrays = [
+        pa.array([value], field.type)
+        for value, field in zip((writer, cell, report), SENT, strict=True)
+    ]
+    return pa.RecordBatch.from_arrays(arrays, schema=SENT)
 
 
 class SentPages:
@@ -60,6 +77,19 @@ class SentPages:
         self._count += 1
         return f"{self._count - 1} {self._path}".encode()
 
+    def to_writers(
+        self, page: Page, places: npt.NDArray[np.int64], writers: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Send each row to the writer whose number is in `places`, and yield the messages."""
+        counts = np.bincount(places, minlength=writers)
+        # A stable sort of 16-bit numbers is a radix sort.
+        order = np.argsort(places.astype(np.uint16) if writers < 1 << 16 else places, kind="stable")
+        rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
+        ends = np.cumsum(counts)
+        for writer in np.flatnonzero(counts).tolist():
+            first = int(ends[writer] - counts[writer])
+            yield sent(writer, self.cell(rows.slice(first, int(counts[writer]))))
+
     def close(self) -> None:
         """Complete the file; further calls do nothing."""
         with needs_temporary_space():
@@ -80,3 +110,13 @@ def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iter
                     mapped = stack.enter_context(pa.memory_map(path))
                     files[path] = stack.enter_context(pa.ipc.open_file(mapped))
                 yield files[path].get_batch(int(number))
+
+
+def without_reports(
+    batches: Iterable[pa.RecordBatch], reports: list[bytes]
+) -> Iterator[pa.RecordBatch]:
+    """Move the records of tasks from messages to a list."""
+    for batch in batches:
+        records = batch.column(RECORD)
+        reports.extend(records.drop_null().to_pylist())
+        yield batch.filter(records.is_null())

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError
-from rowmerge_nb.engine.tasks.arrow import Batches, conform
+from rowmerge_nb.engine.tasks.arrow import Batches, conform, gathered
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
-from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD, RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord, operation_text
+from rowmerge_nb.engine.tasks.sent_pages import received_pages, without_reports
 from rowmerge_nb.spi.handles import class_name
 
 if TYPE_CHECKING:
@@ -73,36 +74,33 @@ def task_partition() -> int:
 class WriterPass:
     """The writer behind an exchange: passes pages to a sink, and forwards the records of the
     previous stage.
+
+    Args:
+        in_files: arriving cells refer to files; see `received_pages`.
     """
 
     layout: PageLayout
-    columns: pa.Schema
     sinks: SinkFactory
     per_clause: int
     keeping: Keeping = IN_CASE
+    in_files: bool = False
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        yield from self.write(batches, task_partition())
+        reports: list[bytes] = []
+        cells = without_reports(batches, reports)
+        pages = gathered(received_pages(cells, in_files=self.in_files))
+        yield from self.store(pages, reports, task_partition())
 
-    def write(self, batches: Batches, writer: int) -> Iterator[pa.RecordBatch]:
+    def store(
+        self, pages: Iterator[Page], reports: list[bytes], writer: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Store pages, then forward the records; both may grow while pages are read."""
         recorder = Recorder(writer, self.per_clause, keeping=self.keeping)
-        records: list[bytes] = []
-        pages = self._pages(batches, records)
         yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(pages)
         # A failed writer stops reading; the records among the rest must still reach the driver.
         deque(pages, maxlen=0)
-        for record in records:
-            yield outcome([(RECORD_ROW, -1, record)])
-
-    def _pages(self, batches: Batches, records: list[bytes]) -> Iterator[Page]:
-        schema = self.layout.output_schema(self.columns)
-        for batch in batches:
-            channel = batch.column(RECORD)
-            records.extend(channel.drop_null().to_pylist())
-            rows = batch.filter(channel.is_null()) if channel.null_count < len(channel) else batch
-            if rows.num_rows:
-                arrays = [conform(rows.column(i), field.type) for i, field in enumerate(schema)]
-                yield pa.RecordBatch.from_arrays(arrays, schema=schema)
+        for report in reports:
+            yield outcome([(RECORD_ROW, -1, report)])
 
 
 class MergeSinkWriter:

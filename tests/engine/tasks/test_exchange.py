@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, cast
+import pickle
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.tasks.exchange import BUCKET, Destination, LocalExchange, Placing
-from rowmerge_nb.engine.tasks.outcome import RECORD
+from rowmerge_nb.engine.tasks.exchange import (
+    ChangedRows,
+    Destination,
+    PagePartitioner,
+    PartitionFunction,
+    Placing,
+)
+from rowmerge_nb.engine.tasks.recorder import TaskRecord
+from rowmerge_nb.engine.tasks.sent_pages import received_pages, without_reports
 from rowmerge_nb.spi.layout import BucketFunction
 from rowmerge_nb.spi.page import PageLayout
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 LAYOUT = PageLayout(2, (1,))
 PAGE = pa.record_batch(
@@ -44,6 +55,38 @@ class Third(BucketFunction):
 def test_a_row_goes_to_the_writer_of_its_number(placing: Placing, by_row_id: int | None) -> None:
     buckets = placing.buckets(PAGE, LAYOUT, 0)
     numbers = placing.numbers(PAGE, LAYOUT, buckets)
-    sent = PAGE.append_column(BUCKET, buckets).append_column(RECORD, pa.nulls(4, pa.binary()))
-    exchange = LocalExchange(3, (1,), by_row_id, 2, cast("Any", None))
-    assert [number % 3 for number in numbers.to_pylist()] == exchange.writer_of(sent).tolist()
+    function = PartitionFunction(3, (1,), by_row_id, 2)
+    writers = function.partitions(ChangedRows(PAGE, buckets)).tolist()
+    assert [number % 3 for number in numbers.to_pylist()] == writers
+
+
+@pytest.mark.parametrize("in_files", [False, True])
+@pytest.mark.parametrize("function", [None, PartitionFunction(3, (1,), 3, 2)])
+def test_every_writer_gets_its_rows_and_the_first_one_the_records(
+    tmp_path: Path, in_files: bool, function: PartitionFunction | None
+) -> None:
+    rows = ChangedRows(PAGE, pa.nulls(4, pa.int32()))
+    folder = str(tmp_path) if in_files else None
+    partitioner = PagePartitioner(PAGE.schema, function, folder)
+    messages = list(partitioner([rows, rows, TaskRecord(5)]))
+    assert len(list(tmp_path.iterdir())) == in_files
+    arrived: dict[int, list[str | None]] = {}
+    reports: list[bytes] = []
+    for message in without_reports(messages, reports):
+        for page in received_pages([message], in_files=in_files):
+            names = arrived.setdefault(message.column(0)[0].as_py(), [])
+            names.extend(page.column("a").to_pylist())
+    writers = [0] * 4 if function is None else function.partitions(rows).tolist()
+    names = PAGE.column("a").to_pylist()
+    for writer, found in arrived.items():
+        assert found == 2 * [name for name, to in zip(names, writers, strict=True) if to == writer]
+    assert sum(map(len, arrived.values())) == 8
+    assert [pickle.loads(report).partition for report in reports] == [5]
+
+
+def test_a_folder_that_cannot_be_written_is_an_error_of_the_task(tmp_path: Path) -> None:
+    rows = ChangedRows(PAGE, pa.nulls(4, pa.int32()))
+    partitioner = PagePartitioner(PAGE.schema, None, str(tmp_path / "gone"))
+    [message] = partitioner([rows])
+    record = pickle.loads(message.column(2)[0].as_py())
+    assert "gone" in record.error.message

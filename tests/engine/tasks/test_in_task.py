@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Iterator
 from typing import Any, cast
 
@@ -12,9 +11,9 @@ import pytest
 
 from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks import replicated
+from rowmerge_nb.engine.tasks.exchange import ChangedRows, PartitionFunction
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.key_index import MOST_PAIRS
-from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import (
     AssignedColumn,
@@ -25,8 +24,7 @@ from rowmerge_nb.engine.tasks.page_program import (
 )
 from rowmerge_nb.engine.tasks.recorder import TaskRecord
 from rowmerge_nb.engine.tasks.replicated import (
-    MATCHED,
-    PIECE,
+    MESSAGES,
     PIECE_ROWS,
     PIECES,
     PackPass,
@@ -165,37 +163,47 @@ def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_
     monkeypatch: pytest.MonkeyPatch, writer: int, error: ExecutionError | None, told: int
 ) -> None:
     monkeypatch.setattr(replicated, "task_partition", lambda: writer)
-    schema = pa.schema(
-        [("c0", pa.int64()), (PIECE, pa.int32()), (MATCHED, pa.binary()), (RECORD, pa.binary())]
-    )
-    record = pickle.dumps(TaskRecord(7, error=error))
-    # The rows of one writer each, and the record, which by itself goes to the first.
-    made = [{"c0": 10}, {"c0": 11}, {RECORD: record}]
+    schema = pa.schema([("c0", pa.int64())])
+    record = TaskRecord(7, error=error)
+
+    def rows(*values: int) -> ChangedRows:
+        page = pa.record_batch([pa.array(values)], schema=schema)
+        return ChangedRows(page, pa.array([value % 10 for value in values], pa.int32()))
 
     class Above:
-        def work(self, batches: Iterator[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
+        def changed(self, batches: Iterator[pa.RecordBatch], number: int) -> Iterator[Any]:
             assert (list(batches), number) == ([], 7)
-            yield from (pa.RecordBatch.from_pylist([row], schema=schema) for row in made)
+            yield from (rows(10), rows(11), record)
 
-    class Exchange:
-        def __init__(self) -> None:
-            self.above = self
+    class Writers:
+        in_files = False
 
-        def writer_of(self, batch: pa.RecordBatch) -> Any:
-            return np.array([(value or 10) - 10 for value in batch.column(0).to_pylist()])
-
-        def write(self, batches: Iterator[pa.RecordBatch], number: int) -> Iterator[pa.RecordBatch]:
+        def store(
+            self, pages: Iterator[pa.RecordBatch], reports: list[bytes], number: int
+        ) -> Iterator[pa.RecordBatch]:
             assert number == writer
-            return batches
+            yield from pages
+            stored_reports.extend(reports)
 
+    stored_reports: list[bytes] = []
     unmatched = UnmatchedRows(
         schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None)
     )
-    task = UnmatchedWriterPass(7, unmatched, cast("Any", Above()), cast("Any", Exchange()))
-    changed = pa.RecordBatch.from_pylist([{"c0": 1}, {"c0": 2}], schema=schema)
-    rows = pa.Table.from_batches(list(task([changed])))
-    assert rows["c0"].drop_null().to_pylist() == [1, 2, 10 + writer]
-    assert len(rows[RECORD].drop_null()) == told
+    task = UnmatchedWriterPass(
+        7,
+        unmatched,
+        cast("Any", Above()),
+        PartitionFunction(2, (0,), None, 0),
+        cast("Any", Writers()),
+    )
+    cell = cell_of(rows(1, 2).page)
+    sent = pa.record_batch(
+        [pa.array([writer], pa.int32()), [cell], pa.nulls(1, pa.int32()), pa.nulls(1, pa.binary())],
+        schema=MESSAGES,
+    )
+    stored = pa.Table.from_batches(list(task([sent])))
+    assert stored["c0"].to_pylist() == [1, 2, 10 + writer]
+    assert len(stored_reports) == told
 
 
 def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either() -> None:
