@@ -77,6 +77,15 @@ class LocalFrame:
             self._spark, [lambda: (batch for part in parts for batch in part())], self._schema
         )
 
+    def repartitionById(self, count: int, column: str) -> LocalFrame:  # noqa: N802 - Spark's name
+        """Send all rows to one task, which begins when the tasks that send them have ended."""
+        parts = self._partitions
+        return LocalFrame(
+            self._spark,
+            [lambda: iter([batch for part in parts for batch in part()])],
+            self._schema,
+        )
+
     def toDF(self, *names: str) -> LocalFrame:  # noqa: N802 - Spark's name
         """Return the first columns with other names."""
         return LocalFrame(self._spark, [_columns_named(part, names) for part in self._partitions])
@@ -228,11 +237,6 @@ def _collect(_: StatementRun, *frame: Any) -> pa.Table:
     return table
 
 
-def _in_one_partition(rows: LocalFrame, *_: Any) -> LocalFrame:
-    """Send all rows to one writer."""
-    return rows.coalesce(1)
-
-
 @contextmanager
 def without_spark() -> Iterator[None]:
     """Run tasks of this process's engines in its main thread while the context lasts."""
@@ -242,8 +246,6 @@ def without_spark() -> Iterator[None]:
         patch(
             "rowmerge_nb.plan.page_execution._in_many_tasks", lambda *_: PhysicalForm(paged=True)
         ),
-        patch("rowmerge_nb.engine.spark.lowering.exchanged", _in_one_partition),
-        patch("rowmerge_nb.engine.spark.lowering.placed", _in_one_partition),
         patch("rowmerge_nb.engine.tasks.merge_passes.task_partition", _task.get),
         patch("rowmerge_nb.engine.tasks.writer.task_partition", _task.get),
     ):

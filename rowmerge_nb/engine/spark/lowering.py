@@ -384,12 +384,10 @@ def _written(
     context: LoweringContext,
 ) -> Any:
     """Send what a task has changed to the writers."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     tables = context.tables
     sent = tables.in_tasks(rows, task, SENT, carries_record=True)
     if partitioner.function is not None:
-        sent = sent.repartitionById(context.writers, F.col(SENT.names[0]))
+        sent = sent.repartitionById(context.writers, SENT.names[0])
     writers = writer_pass(
         processor, tables.sinks(), context, in_files=partitioner.folder is not None
     )
@@ -499,7 +497,7 @@ def _replicated(
             tables.in_tasks(numbers, joining, MESSAGES, carries_record=True),
             MESSAGES,
         )
-        sent_rows = messages.repartitionById(context.writers, F.col(SENT.names[0]))
+        sent_rows = messages.repartitionById(context.writers, SENT.names[0])
         is_request, requested = (
             F.col(backquoted(SENT.names[1])).isNull(),
             F.coalesce(F.col(backquoted(PIECE)), F.lit(-2)),
@@ -651,12 +649,10 @@ def _sent_inserts(
     context: LoweringContext,
 ) -> Any:
     """Send the rows of an INSERT to the writers of their partitions or buckets."""
-    from pyspark.sql import functions as F  # noqa: N812
-
     tables = context.tables
     sender = insert_sender(node, layout, inserted, context)
     sent = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(
-        context.writers, F.col(SENT.names[0])
+        context.writers, SENT.names[0]
     )
     return tables.outcome_of(sent, ReceivedInsertPass(writer, in_files=sender.folder is not None))
 
