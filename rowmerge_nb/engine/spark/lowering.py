@@ -342,7 +342,6 @@ def _(node: DuplicateCheck, context: LoweringContext) -> Any:
 
 @lower.register
 def _(node: MergeWriter, context: LoweringContext) -> Any:
-    sinks = context.tables.sinks()
     exchange = node.source if isinstance(node.source, Exchange) else None
     processor = exchange.source if exchange is not None else node.source
     if not isinstance(processor, MergeProcessor | DeleteProject):
@@ -350,7 +349,7 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     if node.form is not None and node.form.in_task:
         return _in_task(node.form, processor, exchange, context)
     if node.fused:
-        merge = merge_pass(processor, context, sinks=sinks)
+        merge = merge_pass(processor, context, sinks=context.tables.sinks())
         return context.tables.outcome_of(input_rows(processor, context), merge)
     partitioner = _partitioner(exchange, processor, context)
     task = merge_pass(
@@ -403,10 +402,9 @@ def _in_task(
     tables = context.tables
     join = join_of(processor)
     places = _places(exchange, processor, context)
-    many_tasks = form.many_tasks or form.partitioned
     if exchange is None:
         above = merge_pass(processor, context, sinks=tables.sinks(), grouped=True)
-    elif many_tasks:
+    elif form.many_tasks or form.partitioned:
         partitioner = _partitioner(exchange, processor, context)
         above = merge_pass(processor, context, placing=places, exchange=partitioner, grouped=True)
     else:
@@ -627,7 +625,7 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
     writer = InsertPass(schema, required, make_sink, context.keeping, make_sink.handle, returning)
     if exchange is None or exchange.insert_layout is None:
         return context.tables.outcome_of(numbered, writer)
-    arrived = ArrivedRows(_with_returned(schema, numbered))
+    arrived = ArrivedRows(schema if returning is None else _with_returned(schema, numbered))
     return _sent_inserts(numbered, node, exchange.insert_layout, arrived, writer, context)
 
 
