@@ -6,7 +6,7 @@ import re
 import threading
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -139,6 +139,62 @@ class Deadline:
             thread.join()
 
 
+class _Results:
+    """The finished runs of a lab.
+
+    Args:
+        path: the file for them, or None.
+    """
+
+    def __init__(
+        self, subject: Subject, points: Sequence[LabPoint], path: Path | None, deadline: Deadline
+    ) -> None:
+        self._subject, self._points, self._path = subject, points, path
+        self._deadline = deadline
+        rows = subject.rows
+        data = {"rows": rows.rows.num_rows, "data": rows.fingerprint}
+        self._file = LabFile(path, {"statement": subject.sql, **data})
+
+    @property
+    def rest(self) -> list[LabPoint]:
+        return [point for point in self._points if point not in self._file.runs]
+
+    def add(self, run: LabRun) -> None:
+        self._file.add(run)
+
+    def lab(self) -> Lab:
+        runs = tuple(self._file.runs[point] for point in self._points if point in self._file.runs)
+        seconds = self._deadline.seconds
+        ended = f"The budget of {seconds:g} seconds ended after {len(runs)} of {len(self._points)} runs."
+        next_step = self._next_step("Pass more seconds, or results='lab.jsonl'")
+        return Lab(
+            statement=self._subject.sql,
+            rows=self._subject.rows.rows.num_rows,
+            runs=runs,
+            planned=len(self._points),
+            seconds=self._deadline.elapsed,
+            file="" if self._path is None else str(self._path),
+            notices=() if len(runs) == len(self._points) else (f"{ended} {next_step}",),
+        )
+
+    def interruption(self) -> StatementInterrupted:
+        lab = replace(self.lab(), notices=())
+        where = f"; they are in '{self._path}'" if self._path is not None else ""
+        error = StatementInterrupted(
+            f"The lab was interrupted after {len(lab.runs)} of {len(self._points)} runs{where}",
+            step="run",
+            hint=self._next_step("Pass results='lab.jsonl'"),
+        )
+        error.changed = False
+        error.result = lab
+        return error
+
+    def _next_step(self, without_file: str) -> str:
+        if self._path is not None:
+            return "Call it again with the same results to go on."
+        return f"{without_file}, so that a second call goes on."
+
+
 def _run(
     engine: RunningEngine,
     connectors: Mapping[str, Connector],
@@ -149,24 +205,10 @@ def _run(
 ) -> Lab:
     subject = _subject(engine, request)
     path = None if request.results is None else Path(request.results)
-    data = {"rows": subject.rows.rows.num_rows, "data": subject.rows.fingerprint}
-    file = LabFile(path, {"statement": subject.sql, **data})
-    rest = [point for point in points if point not in file.runs]
-    notices: list[str] = []
-
-    def result() -> Lab:
-        return Lab(
-            statement=subject.sql,
-            rows=subject.rows.rows.num_rows,
-            runs=tuple(file.runs[point] for point in points if point in file.runs),
-            planned=len(points),
-            seconds=deadline.elapsed,
-            file="" if path is None else str(path),
-            notices=tuple(notices),
-        )
-
+    results = _Results(subject, points, path, deadline)
+    rest = results.rest
     if not rest:
-        return result()
+        return results.lab()
     stores = TemporaryStores(sorted({point.store for point in rest}), connectors)
     try:
         with interruptible("run"), deadline.ending(cancel):
@@ -177,37 +219,13 @@ def _run(
                     break
                 run = bench.run(point)
                 deadline.longest = max(deadline.longest, run.seconds * 2 / (1 + point.statements))
-                file.add(run)
+                results.add(run)
     except StatementInterrupted as interrupt:
         if not deadline.has_ended_a_statement:
-            lab = result()
-            where = f"; they are in '{path}'" if path is not None else ""
-            error = StatementInterrupted(
-                f"The lab was interrupted after {len(lab.runs)} of {len(points)} runs{where}",
-                step="run",
-                hint=(
-                    "Call it again with the same results to go on."
-                    if path is not None
-                    else "Pass results='lab.jsonl', so that a second call goes on."
-                ),
-            )
-            error.changed = False
-            error.result = lab
-            raise error from interrupt
+            raise results.interruption() from interrupt
     finally:
         stores.remove()
-    lab = result()
-    if not lab.is_complete:
-        notices.append(
-            f"The budget of {request.seconds:g} seconds ended after {len(lab.runs)} of"
-            f" {len(points)} runs. "
-            + (
-                "Call it again with the same results to go on."
-                if path is not None
-                else "Pass more seconds, or results='lab.jsonl', so that a second call goes on."
-            )
-        )
-    return result()
+    return results.lab()
 
 
 @dataclass(frozen=True)
