@@ -165,7 +165,7 @@ class _Results:
     def lab(self) -> Lab:
         runs = tuple(self._file.runs[point] for point in self._points if point in self._file.runs)
         seconds = self._deadline.seconds
-        ended = f"The budget of {seconds:g} seconds ended after {len(runs)} of {len(self._points)} runs."
+        budget_end = f"The budget of {seconds:g} seconds ended after {len(runs)} of {len(self._points)} runs."
         next_step = self._next_step("Pass more seconds, or results='lab.jsonl'")
         return Lab(
             statement=self._subject.sql,
@@ -174,7 +174,7 @@ class _Results:
             planned=len(self._points),
             seconds=self._deadline.elapsed,
             file="" if self._path is None else str(self._path),
-            notices=() if len(runs) == len(self._points) else (f"{ended} {next_step}",),
+            notices=() if len(runs) == len(self._points) else (f"{budget_end} {next_step}",),
         )
 
     def interruption(self) -> StatementInterrupted:

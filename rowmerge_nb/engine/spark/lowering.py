@@ -384,13 +384,13 @@ def _written(
 ) -> Any:
     """Send what a task has changed to the writers."""
     tables = context.tables
-    sent = tables.in_tasks(rows, task, SENT, carries_record=True)
+    messages = tables.in_tasks(rows, task, SENT, carries_record=True)
     if partitioner.function is not None:
-        sent = sent.repartitionById(context.writers, SENT.names[0])
+        messages = messages.repartitionById(context.writers, SENT.names[0])
     writers = writer_pass(
         processor, tables.sinks(), context, in_files=partitioner.folder is not None
     )
-    return tables.outcome_of(sent, writers)
+    return tables.outcome_of(messages, writers)
 
 
 def _in_task(
@@ -649,10 +649,12 @@ def _sent_inserts(
     """Send the rows of an INSERT to the writers of their partitions or buckets."""
     tables = context.tables
     sender = insert_sender(node, layout, inserted, context)
-    sent = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(
+    messages = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(
         context.writers, SENT.names[0]
     )
-    return tables.outcome_of(sent, ReceivedInsertPass(writer, in_files=sender.folder is not None))
+    return tables.outcome_of(
+        messages, ReceivedInsertPass(writer, in_files=sender.folder is not None)
+    )
 
 
 def _inserted_pages(

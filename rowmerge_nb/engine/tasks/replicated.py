@@ -237,9 +237,9 @@ class ReplicatedJoinTask:
                 yield self.channels.batch(rows, evaluator, numbers)
 
 
-def _without_piece(sent: pa.RecordBatch) -> pa.RecordBatch:
-    writers, cells, records = sent.columns
-    nothing = pa.nulls(sent.num_rows, pa.int32())
+def _without_piece(messages: pa.RecordBatch) -> pa.RecordBatch:
+    writers, cells, records = messages.columns
+    nothing = pa.nulls(messages.num_rows, pa.int32())
     return pa.RecordBatch.from_arrays([writers, cells, nothing, records], schema=MESSAGES)
 
 
