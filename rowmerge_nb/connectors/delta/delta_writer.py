@@ -59,6 +59,7 @@ class _FileWriter:
         self._table, self._schema, self._values = table, schema, values
         self._location = Path(table.location) / self.path
         self._statistics = FileStatistics()
+        self._footers: list[pq.FileMetaData] = []
         self._waiting: list[Page] = []
         self._waiting_rows = 0
         self._writer: pq.ParquetWriter | None = None
@@ -81,7 +82,7 @@ class _FileWriter:
             return
         try:
             rows = pa.Table.from_batches(self._waiting).cast(self._schema)
-            self._statistics.add(rows)
+            self._statistics.look_at(rows)
             with self._errors():
                 if self._writer is None:
                     self._writer = pq.ParquetWriter(
@@ -90,6 +91,7 @@ class _FileWriter:
                         compression="zstd",
                         use_dictionary=repeating_columns(rows),
                         store_decimal_as_integer=True,
+                        metadata_collector=self._footers,
                     )
                 self._writer.write_table(rows, row_group_size=GROUP_ROWS)
         except BaseException:
@@ -111,13 +113,14 @@ class _FileWriter:
             self.abort()
             raise
         partition = dict(zip(self._table.partition_columns, self._values, strict=True))
+        [footer] = self._footers
         return {
             "kind": "add",
             "path": self.path,
             "bytes": size,
-            "rows": self._statistics.rows,
+            "rows": footer.num_rows,
             "partition": partition,
-            "statistics": self._statistics.as_json(),
+            "statistics": self._statistics.as_json(footer, self._schema),
         }
 
     @contextmanager

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import datetime as dt
 import json
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pyarrow import parquet as pq
 
 _COLUMNS: Final = 32
 """Delta's default number of columns with statistics."""
@@ -16,70 +21,90 @@ _LONGEST: Final = 32
 
 
 class FileStatistics:
-    """Counts and bounds of the rows of a file.
+    """Counts and bounds of the rows of a file, from its footer.
 
+    >>> from pyarrow import parquet as pq
+    >>> rows, footers = pa.table({"k": [2, 1], "s": ["x", None]}), []
     >>> statistics = FileStatistics()
-    >>> statistics.add(pa.table({"k": [2, 1], "s": ["x", None]}))
-    >>> json.loads(statistics.as_json())["minValues"], statistics.rows
-    ({'k': 1, 's': 'x'}, 2)
+    >>> with pq.ParquetWriter(pa.BufferOutputStream(), rows.schema, metadata_collector=footers) as file:
+    ...     statistics.look_at(rows)
+    ...     file.write_table(rows)
+    >>> json.loads(statistics.as_json(footers[0], rows.schema))["minValues"]
+    {'k': 1, 's': 'x'}
     """
 
     def __init__(self) -> None:
-        self.rows = 0
-        self._nulls: dict[str, int] = {}
-        self._low: dict[str, Any] = {}
-        self._high: dict[str, Any] = {}
-        self._unbounded: set[str] = set()
+        self._with_nan: set[str] = set()
 
-    def add(self, rows: pa.Table) -> None:
-        self.rows += rows.num_rows
-        for name in rows.column_names[:_COLUMNS]:
-            values = rows.column(name)
-            if pa.types.is_nested(values.type):
-                continue
-            self._nulls[name] = self._nulls.get(name, 0) + values.null_count
-            if not _has_bounds(values.type):
-                continue
-            self._add_bounds(name, values)
+    def look_at(self, rows: pa.Table) -> None:
+        """Note what a footer does not have: the columns with NaN."""
+        for name, values in zip(rows.column_names[:_COLUMNS], rows.columns, strict=False):
+            if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
+                self._with_nan.add(name)
 
-    def _add_bounds(self, name: str, values: pa.ChunkedArray) -> None:
-        if pa.types.is_floating(values.type) and pc.any(pc.is_nan(values)).as_py():
-            self._unbounded.add(name)
-        if name in self._unbounded:
-            return
-        try:
-            bounds = pc.min_max(values).as_py()
-        except (OverflowError, ValueError):
-            # Python has no dates after the year 9999.
-            self._unbounded.add(name)
-            return
-        low, high = bounds["min"], bounds["max"]
-        if low is not None:
-            self._low[name] = min(self._low.get(name, low), low)
-            self._high[name] = max(self._high.get(name, high), high)
-
-    def as_json(self) -> str:
-        bounded = [
-            name
-            for name in self._low
-            if name not in self._unbounded
-            and all(
-                not isinstance(limit, str) or len(limit) <= _LONGEST
-                for limit in (self._low[name], self._high[name])
-            )
-            and all(
-                limit not in {float("inf"), float("-inf")}
-                for limit in (self._low[name], self._high[name])
-            )
+    def as_json(self, footer: pq.FileMetaData, schema: pa.Schema) -> str:
+        columns = [
+            (column.name, _column_statistics(footer, leaf), column.type)
+            for leaf, column in _flat_columns(schema)
         ]
+        bounds = {
+            name: limits
+            for name, statistics, arrow_type in columns
+            if _has_bounds(arrow_type)
+            and name not in self._with_nan
+            and (limits := _bounds(statistics)) is not None
+        }
         return json.dumps(
             {
-                "numRecords": self.rows,
-                "minValues": {name: _text(self._low[name]) for name in bounded},
-                "maxValues": {name: _text(self._high[name]) for name in bounded},
-                "nullCount": self._nulls,
+                "numRecords": footer.num_rows,
+                "minValues": {name: _text(low) for name, (low, _) in bounds.items()},
+                "maxValues": {name: _text(high) for name, (_, high) in bounds.items()},
+                "nullCount": {
+                    name: sum(group.null_count for group in statistics)
+                    for name, statistics, _ in columns
+                },
             }
         )
+
+
+def _flat_columns(schema: pa.Schema) -> Iterator[tuple[int, pa.Field]]:
+    """Yield the columns that are not nested, with their numbers among the leaves of a file."""
+    leaf = 0
+    for number, column in enumerate(schema):
+        if number < _COLUMNS and not pa.types.is_nested(column.type):
+            yield leaf, column
+        leaf += _leaves(column.type)
+
+
+def _leaves(arrow_type: pa.DataType) -> int:
+    if not pa.types.is_nested(arrow_type):
+        return 1
+    return sum(_leaves(arrow_type.field(index).type) for index in range(arrow_type.num_fields))
+
+
+def _column_statistics(footer: pq.FileMetaData, leaf: int) -> list[pq.Statistics]:
+    return [
+        footer.row_group(group).column(leaf).statistics for group in range(footer.num_row_groups)
+    ]
+
+
+def _bounds(statistics: list[pq.Statistics]) -> tuple[Any, Any] | None:
+    """Return the least and the greatest value; None if they are unknown, or too long."""
+    with_values = [group for group in statistics if group.num_values]
+    if not with_values or not all(group.has_min_max for group in with_values):
+        return None
+    try:
+        low = min(group.min for group in with_values)
+        high = max(group.max for group in with_values)
+    except (OverflowError, ValueError):
+        # Python has no dates after the year 9999.
+        return None
+    for limit in (low, high):
+        if isinstance(limit, str) and len(limit) > _LONGEST:
+            return None
+        if limit in {float("inf"), float("-inf")}:
+            return None
+    return low, high
 
 
 def _has_bounds(arrow_type: pa.DataType) -> bool:
