@@ -5,12 +5,15 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 from rowmerge_nb import Engine
 from tests.notebook.conftest import Notebook
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "design.md"
 
 
+@pytest.mark.trial
 def test_the_cells_answer_their_questions_in_order(shell, spark):
     sections = PAGE.read_text(encoding="utf-8").split("\n## ")
     shell.run_line_magic("load_ext", "rowmerge_nb")
