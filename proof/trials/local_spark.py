@@ -25,7 +25,7 @@ from rowmerge_nb.plan.plan_nodes import PhysicalForm
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["LocalEngine", "LocalFrame", "LocalSpark", "without_spark"]
+__all__ = ["LocalEngine", "LocalFrame", "LocalSpark", "engines_without_spark", "without_spark"]
 
 _Partition = Callable[[], "Iterator[pa.RecordBatch]"]
 
@@ -249,4 +249,16 @@ def without_spark() -> Iterator[None]:
         patch("rowmerge_nb.engine.tasks.merge_passes.task_partition", _task.get),
         patch("rowmerge_nb.engine.tasks.writer.task_partition", _task.get),
     ):
+        yield
+
+
+@contextmanager
+def engines_without_spark() -> Iterator[None]:
+    """Let every new engine run without Java while the context lasts, whatever its session is."""
+    initialize = Engine.__init__
+
+    def without_java(engine: Engine, **options: Any) -> None:
+        initialize(engine, **{**options, "spark": _NoSession()})
+
+    with without_spark(), patch.object(Engine, "__init__", without_java):
         yield

@@ -20,7 +20,7 @@ from rowmerge_nb import (
     SqliteConnector,
 )
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 STORES = ["memory", "lake", "lite", "pg"]
 SCHEMAS = {
@@ -67,6 +67,7 @@ def refused(engine: Engine, sql: str) -> RowMergeError:
 
 
 @pytest.mark.parametrize("store", STORES)
+@pytest.mark.on_spark
 def test_columns_come_go_and_get_other_names_and_statements_go_on(
     engine: Engine, table: str, store: str
 ) -> None:
@@ -147,6 +148,7 @@ def test_a_column_stands_where_it_was_asked_for(engine: Engine, table: str, stor
 
 
 @pytest.mark.parametrize("store", ["memory", "lake"])
+@pytest.mark.on_spark
 def test_a_column_that_may_be_null_no_longer_refuses_it(engine: Engine, store: str) -> None:
     name = f"{SCHEMAS[store]}.strict"
     engine.run(f"CREATE TABLE {name} (id bigint, v bigint NOT NULL)")
@@ -458,6 +460,7 @@ def test_properties_that_cannot_be_are_refused_at_their_place_and_the_table_stay
     assert (rows(engine, table), made(engine, table)) == (before, definition)
 
 
+@pytest.mark.on_spark
 def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_read_and_changed(
     engine: Engine,
 ) -> None:
@@ -494,6 +497,7 @@ def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_r
 @pytest.mark.parametrize(
     ("name", "key"), [("lake.default.odd", "partitioning"), ("odd", "partitioned_by")]
 )
+@pytest.mark.on_spark
 def test_partitions_by_columns_with_odd_names_are_shown_as_they_are_written(
     engine: Engine, name: str, key: str
 ) -> None:
@@ -714,6 +718,7 @@ def test_a_dry_run_and_explain_leave_comments_as_they_are(engine: Engine) -> Non
         ON t."a.b" = s."a.b" WHEN MATCHED THEN UPDATE *""",
     ],
 )
+@pytest.mark.on_spark
 def test_a_column_that_is_called_like_a_field_of_a_row_is_refused_in_iceberg(
     engine: Engine, statement: str
 ) -> None:

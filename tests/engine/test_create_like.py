@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+pytestmark = pytest.mark.stand_in
+
+
 @pytest.fixture
 def engine(spark: Any, tmp_path: Path) -> Engine:
     engine = Engine(spark=spark)

@@ -18,7 +18,7 @@ from rowmerge_nb import (
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 STORES = ["memory", "lake", "hive", "pg"]
 SCHEMAS = {

@@ -19,7 +19,7 @@ from rowmerge_nb import (
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.spi.information_schema import TABLES
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 OWN = sorted(TABLES)
 

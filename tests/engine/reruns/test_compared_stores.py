@@ -21,7 +21,7 @@ from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 TARGET = pa.table({"id": [1, 2, 3], "v": [10, 20, 30], "p": ["a", "b", "a"]})
 SOURCE = pa.table({"id": [2, 3, 4], "v": [200, 300, 400]})

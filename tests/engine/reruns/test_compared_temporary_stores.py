@@ -15,7 +15,7 @@ from rowmerge_nb.base.private import PREFIX
 from rowmerge_nb.engine.reruns.temporary_stores import STORE_KINDS, TemporaryStores
 from rowmerge_nb.trace.file_costs import FileCount
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 TARGET = pa.table({"id": [1, 2, 3], "v": [10, 20, 30], "p": ["a", "b", "a"]})
 SOURCE = pa.table({"id": [2, 3, 4], "v": [200, 300, 400]})

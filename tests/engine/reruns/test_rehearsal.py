@@ -10,7 +10,7 @@ import pytest
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 TARGET = pa.table({"id": [1, 2, 3], "v": [10, 20, 30], "p": ["a", "b", "a"]})
 SOURCE = pa.table({"id": [2, 3, 4], "v": [200, 300, 400]})

@@ -14,7 +14,7 @@ from pyiceberg.types import StringType
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 STORES = ["memory", "lake"]
 
@@ -77,6 +77,7 @@ STATEMENTS = {
 
 @pytest.mark.parametrize("words", STATEMENTS)
 @pytest.mark.parametrize("catalog", STORES)
+@pytest.mark.on_spark
 def test_every_statement_that_changes_rows_is_taken_back(
     engine: Engine, catalog: str, words: str
 ) -> None:

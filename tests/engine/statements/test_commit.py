@@ -39,6 +39,8 @@ from rowmerge_nb.spi import (
 from rowmerge_nb.testing.examples import price_store
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
+pytestmark = pytest.mark.stand_in
+
 MERGE = (
     "MERGE INTO store.{schema}.t t USING s ON t.id = s.id WHEN MATCHED AND s.v = 0 THEN DELETE "
     "WHEN MATCHED THEN UPDATE SET v = s.v WHEN NOT MATCHED THEN INSERT VALUES (s.id, s.v)"

@@ -9,6 +9,8 @@ from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
 
+pytestmark = pytest.mark.stand_in
+
 
 @pytest.fixture
 def engine(spark):
@@ -163,6 +165,7 @@ def test_a_view_may_say_whose_rights_count(engine, security):
     assert engine.table("v").num_rows == 2
 
 
+@pytest.mark.on_spark
 def test_columns_of_table_functions_and_of_rows_are_called_as_trino_calls_them(engine):
     found = engine.run(
         'SELECT * FROM TABLE(sequence(1, 2)) s (n) CROSS JOIN TABLE(sequence(1, 1)) t ("m")'
@@ -411,6 +414,7 @@ def test_the_engine_keeps_the_views_of_a_connector_that_stores_none(engine):
     assert MemoryMetadata.stores_views
 
 
+@pytest.mark.on_spark
 def test_rows_move_between_partitions_made_by_transforms_in_both_eras(engine):
     for era in ("documents", "current"):
         engine.run_script(
@@ -445,6 +449,7 @@ def test_places_of_errors_count_in_the_whole_text_that_was_run(engine):
     assert "DROP TABLE nowhere" in str(caught.value.statement)
 
 
+@pytest.mark.on_spark
 def test_a_closing_semicolon_and_comments_change_nothing(engine):
     engine.run(
         "/* a */ MERGE INTO stock t -- b\n USING (VALUES 'nut') s(sku) ON t.sku = s.sku /* c ; */ WHEN MATCHED THEN DELETE; -- d"
@@ -452,6 +457,7 @@ def test_a_closing_semicolon_and_comments_change_nothing(engine):
     assert engine.table("stock").to_pydict()["sku"] == ["bolt"]
 
 
+@pytest.mark.on_spark
 def test_a_schema_may_have_a_dot_in_its_name(engine):
     engine.run('CREATE SCHEMA "a.b"')
     engine.run('CREATE TABLE "a.b".t (id bigint)')

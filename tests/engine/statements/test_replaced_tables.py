@@ -17,7 +17,7 @@ from rowmerge_nb import (
 )
 from rowmerge_nb.engine.statements import query
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 STORES = {
     "memory": "memory.default",
@@ -73,6 +73,7 @@ def check_nothing_is_left(engine: Engine, table: str) -> None:
 
 
 @pytest.mark.parametrize("store", STORES)
+@pytest.mark.on_spark
 def test_a_cell_that_creates_a_table_runs_twice(engine: Engine, table: str, store: str) -> None:
     properties = "WITH (primary_key = ARRAY['k'])" if store in KEYED else ""
     for _ in range(2):
