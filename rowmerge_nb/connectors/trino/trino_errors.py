@@ -37,7 +37,6 @@ class PluginError(ConnectorError):
         super().__init__(message, **details)
         self.java_class = ""
         self.java_frames: tuple[str, ...] = ()
-        self.java_causes: tuple[dict[str, Any], ...] = ()
 
 
 def error_of(answer: Mapping[str, Any]) -> PluginError:
@@ -57,7 +56,6 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     error = PluginError(message, code=code, hint=hint or _place_hint(frames))
     error.java_class = str(answer.get("class") or "")
     error.java_frames = frames
-    error.java_causes = causes
     error.code_error = raised_of(answer)
     for text in stack_lines(answer):
         error.add_note(text)
