@@ -1,4 +1,4 @@
-"""Queries that DuckDB answers from the pages of one table, without Spark, and the SQL for them.
+"""Queries that DuckDB answers from pages of tables, without Spark, and the SQL for them.
 
 The SQL is printed from the query's nodes. Whatever may mean something else in DuckDB is left to
 Spark.
@@ -6,21 +6,19 @@ Spark.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.plan import query_nodes as n
-from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
+from rowmerge_nb.plan.page_joins import check_failures, join_condition, joined
+from rowmerge_nb.plan.page_pushdown import pushed
+from rowmerge_nb.plan.page_scan import check_pages, page_scan
 from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project, TableScan
-from rowmerge_nb.plan.query_planner import (
-    columns_of,
-    filtered,
-    plan_query_tree,
-    pruned,
-    with_sources,
-)
+from rowmerge_nb.plan.query_planner import columns_of, plan_query_tree, pruned, with_sources
+from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.duckdb.aggregates import (
     aggregate_text,
     check_carried,
@@ -32,9 +30,10 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.domains import conjunction, conjuncts, constraint_of
-from rowmerge_nb.sql.typed.expressions import Column, references
+from rowmerge_nb.sql.typed.domains import constraint_of
+from rowmerge_nb.sql.typed.expressions import Apply, Column
 from rowmerge_nb.sql.typed.type_rules import is_float
+from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -42,12 +41,12 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.plan.plan_nodes import Source
+    from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.sql.typed.expressions import Sort, Typed
 
-PAGES: Final = "pages"
-"""The name of the table that the SQL of a query reads."""
+_WHOLE: Final = (n.AggregateNode, n.WindowNode, n.SortNode, n.TopNNode, Join)
+"""Nodes that read all rows of a table before their first row comes out."""
 _WORDS: Final[Mapping[type[PlanNode], str]] = {
-    Join: "a join",
     n.ApplyNode: "a subquery",
     n.CorrelatedJoinNode: "a correlated subquery",
     n.UnnestNode: "UNNEST",
@@ -55,21 +54,24 @@ _WORDS: Final[Mapping[type[PlanNode], str]] = {
     n.SetOperationNode: "a set operation",
     n.GroupIdNode: "GROUPING SETS",
     n.ValuesNode: "rows of VALUES",
+    n.EnforceSingleRowNode: "a subquery of one row",
+    n.RecursionStepNode: "WITH RECURSIVE",
 }
 
 
 @dataclass(frozen=True)
 class PagedQuery:
-    """A query as DuckDB computes it over the pages of a table.
+    """A query as DuckDB computes it over the pages of its tables.
 
     Args:
-        scan: its scan, which reads only the columns that the SQL uses.
+        scans: its scans, which read only the columns that the SQL uses, by the names of their
+            tables in the SQL.
         lists: long lists of constants, by the names of their tables in the SQL.
         ends_early: the first pages may be enough.
     """
 
     root: PlanNode
-    scan: TableScan
+    scans: Mapping[str, TableScan]
     sql: str
     columns: tuple[Column, ...] = ()
     lists: Mapping[str, pa.Array] = field(default_factory=dict)
@@ -78,89 +80,71 @@ class PagedQuery:
 
 def page_query(source: Source) -> PagedQuery:
     """Return how pages answer a query; UnprintableError with the reason if they cannot."""
-    table = table_of_pages(source)
+    if not any(table.view in source.reads.views for table in source.tables):
+        raise UnprintableError("a query that reads no table")
     plan = plan_query_tree(source)
-    root = pruned(_pushed(plan.root, []), {column.symbol for column in plan.columns})
-    nodes = list(_chain(root))
-    scan = nodes[-1]
-    assert isinstance(scan, TableScan)
-    names = {
-        symbol.name: column.name for symbol, column in zip(scan.outputs, scan.columns, strict=True)
-    }
-    where = next(
-        (node.predicate for node in nodes if isinstance(node, Filter) and node.source is scan), None
-    )
-    pairs = [(column, names[column.symbol]) for column in columns_of(scan)]
-    pages = page_scan(source, table, pairs, None if where is None else constraint_of(where, names))
-    printer = PagePrinter([symbol.name for node in nodes for symbol in node.outputs])
+    root = pruned(joined(pushed(plan.root)), {column.symbol for column in plan.columns})
+    check_failures(root)
+    nodes = list(_below(root))
+    scans = {scan.id: _scan(source, scan, where) for scan, where in _scans(root)}
+    root = _over(root, {key: scan.constraint for key, scan in scans.items()})
+    texts = _Texts(PagePrinter([symbol.name for node in nodes for symbol in node.outputs]), scans)
     selected = ", ".join(
         f"{quoted(column.symbol)} AS c{index}" for index, column in enumerate(plan.columns)
     )
-    sql = f"SELECT {selected} FROM ({_Texts(printer).node(root)})"
-    if printer.subqueries:
+    sql = f"SELECT {selected} FROM ({texts.node(root)})"
+    if texts.printer.subqueries:
         raise UnprintableError("a subquery")
-    whole = any(
-        isinstance(node, n.AggregateNode | n.WindowNode | n.SortNode | n.TopNNode) for node in nodes
-    )
+    whole = any(isinstance(node, _WHOLE) for node in nodes)
     ends_early = not whole and any(
         isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) for node in nodes
     )
-    root = _over(root, replace(scan, constraint=pages.constraint))
-    return PagedQuery(root, pages, sql, q.columns_of(source.tree), dict(printer.lists), ends_early)
-
-
-def _over(node: PlanNode, scan: TableScan) -> PlanNode:
-    return with_sources(node, [_over(node.sources[0], scan)]) if node.sources else scan
-
-
-def _pushed(node: PlanNode, conditions: list[Typed]) -> PlanNode:
-    """Move conditions below groups, numbers, sorts and projections; DuckDB's own optimizer is off.
-
-    The conditions that reach the scan become its constraint.
-    """
-    if isinstance(node, Filter):
-        return _pushed(node.source, [*conjuncts(node.predicate), *conditions])
-    unchanged = _unchanged(node)
-    below = [
-        condition
-        for condition in conditions
-        if references(condition) and references(condition) <= unchanged
-    ]
-    rest = [condition for condition in conditions if condition not in below]
-    if node.sources:
-        node = with_sources(node, [_pushed(node.sources[0], below), *node.sources[1:]])
-    return filtered(f"{node.id}f", node, conjunction(rest)) if rest else node
-
-
-def _unchanged(node: PlanNode) -> frozenset[str]:
-    if isinstance(node, Project):
-        return frozenset(symbol.name for symbol in node.outputs) - {
-            assignment.symbol.name for assignment in node.assignments
-        }
-    if isinstance(node, n.SortNode):
-        return frozenset(symbol.name for symbol in node.outputs)
-    keys = (
-        node.keys
-        if isinstance(node, n.AggregateNode)
-        else node.partition_by
-        if isinstance(node, n.WindowNode)
-        else ()
+    return PagedQuery(
+        root,
+        {texts.tables[key]: scan for key, scan in scans.items()},
+        sql,
+        q.columns_of(source.tree),
+        dict(texts.printer.lists),
+        ends_early,
     )
-    return frozenset(key.symbol for key in keys)
 
 
-def _chain(node: PlanNode) -> Iterator[PlanNode]:
-    while not isinstance(node, TableScan):
-        if type(node) in _WORDS:
-            raise UnprintableError(_WORDS[type(node)])
-        yield node
-        node = node.sources[0]
+def _below(node: PlanNode) -> Iterator[PlanNode]:
+    if type(node) in _WORDS:
+        raise UnprintableError(_WORDS[type(node)])
     yield node
+    for source in node.sources:
+        yield from _below(source)
+
+
+def _scans(node: PlanNode, where: Typed | None = None) -> Iterator[tuple[TableScan, Typed | None]]:
+    """Yield the scans with the conditions that are evaluated right above them."""
+    if isinstance(node, TableScan):
+        yield node, where
+    for source in node.sources:
+        yield from _scans(source, node.predicate if isinstance(node, Filter) else None)
+
+
+def _scan(source: Source, scan: TableScan, where: Typed | None) -> TableScan:
+    check_pages(scan.table)
+    names = {
+        symbol.name: column.name for symbol, column in zip(scan.outputs, scan.columns, strict=True)
+    }
+    pairs = [(column, names[column.symbol]) for column in columns_of(scan)]
+    constraint = None if where is None else constraint_of(where, names)
+    return page_scan(source, scan.table, pairs, constraint)
+
+
+def _over(node: PlanNode, constraints: Mapping[str, Constraint]) -> PlanNode:
+    if isinstance(node, TableScan):
+        return replace(node, constraint=constraints[node.id])
+    return with_sources(node, [_over(source, constraints) for source in node.sources])
 
 
 class _Texts:
-    def __init__(self, printer: PagePrinter) -> None:
+    def __init__(self, printer: PagePrinter, scans: Iterable[str]) -> None:
         self.printer = printer
+        self.tables = {scan: f"pages{index}" for index, scan in enumerate(scans)}
 
     def node(self, node: PlanNode) -> str:
         symbols = [symbol.name.lower() for symbol in node.outputs]
@@ -191,7 +175,9 @@ class _Texts:
                 return f"{self._all_of(node.source)} OFFSET {node.count}"
             case n.LimitNode():
                 return f"{self._all_of(node.source)} LIMIT {node.count}"
-        return f"SELECT * FROM {PAGES}"
+            case Join():
+                return self._join(node)
+        return f"SELECT * FROM {self.tables[node.id]}"
 
     def _all_of(self, node: PlanNode) -> str:
         return f"SELECT * FROM ({self.node(node)})"
@@ -205,6 +191,27 @@ class _Texts:
             f"{values[name]} AS {column}" if name in values else column for name, column in names
         )
         return f"SELECT {', '.join(items)} FROM ({self.node(node.source)})"
+
+    def _join(self, node: Join) -> str:
+        """Return a join by keys, or by its whole condition."""
+        items = [quoted(symbol.name) for symbol in node.outputs] or ["NULL"]
+        one, other = (f"({self.node(side)})" for side in node.sources)
+        text = f"SELECT {', '.join(items)} FROM {one} {node.type.name} JOIN {other}"
+        if node.type is JoinType.CROSS:
+            return text
+        if not node.equalities:
+            return f"{text} ON {self.printer.text(node.predicate, condition=True)}"
+        condition = join_condition(node)
+        terms = [*itertools.starmap(self._equal_keys, condition.keys)]
+        return f"{text} ON {' AND '.join([*terms, *map(self._value, condition.rest)])}"
+
+    def _equal_keys(self, key: Typed, other: Typed) -> str:
+        """Return an equality of keys as DuckDB hashes them; NaN equals nothing."""
+        text = self._value(Apply(BOOLEAN, "=", (key, other)))
+        if not is_float(key.type):
+            return text
+        value = self._value(key)
+        return f"(CASE WHEN NOT isnan({value}) THEN {value} END = {self._value(other)})"
 
     def _value(self, value: Typed) -> str:
         return self.printer.text(value, condition=False)

@@ -28,11 +28,16 @@ def table_of_pages(source: Source) -> TableBinding:
             else f"a query with {plural(len(views), 'scan')} of tables"
         )
     [table] = tables
+    check_pages(table)
+    return table
+
+
+def check_pages(table: TableBinding) -> None:
+    """Raise UnprintableError unless this process can read the pages of a table."""
     if table.rows is not None:
         raise UnprintableError("rows of VALUES")
     if table.dataframe is not None and not table.has_rows_at_hand:
         raise UnprintableError(f"'{table.display}', a DataFrame of Spark")
-    return table
 
 
 def page_scan(

@@ -177,7 +177,7 @@ class AnsweredQuery(TableScan):
 
     meaning: ClassVar[str] = (
         "Runs the source query, whose nodes have Trino's names here; DuckDB executes it on the"
-        " pages of its one table, and tasks read the rows."
+        " pages of its tables, and tasks read the rows."
     )
     query: Source
     paged: PagedQuery = field(compare=False, repr=False)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 Node = TypeVar("Node", bound=PlanNode)
-_TRUE: Final = e.Constant(BOOLEAN, "true")
+TRUE: Final = e.Constant(BOOLEAN, "true")
 _WINDOW: Final = "window"
 
 
@@ -150,9 +150,9 @@ class _QueryPlanner:
                 sides[side], (conditions[index],) = self._subqueries(sides[side], [part])
         names = [frozenset(symbol.name for symbol in side.outputs) for side in sides]
         equalities = tuple(
-            pair for part in conditions if (pair := _equality(part, *names)) is not None
+            pair for part in conditions if (pair := equality(part, *names)) is not None
         )
-        predicate = conjunction(conditions) if conditions else _TRUE
+        predicate = conjunction(conditions) if conditions else TRUE
         return self._node(
             Join,
             (*columns_of(sides[0]), *columns_of(sides[1])),
@@ -651,7 +651,7 @@ def _only_value(value: e.Typed) -> e.Typed:
     return e.children(value)[0] if is_one else value
 
 
-def _equality(
+def equality(
     term: e.Typed, left: frozenset[str], right: frozenset[str]
 ) -> tuple[e.Typed, e.Typed] | None:
     if not isinstance(term, e.Apply) or term.name != "=":

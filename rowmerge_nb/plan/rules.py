@@ -525,7 +525,7 @@ def source_on_pages(plan: Output, _: RuleSettings) -> Output:
 
 
 def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
-    """Let DuckDB answer a query of one table from pages, if it can."""
+    """Let DuckDB answer a query from pages, if it can."""
     if not isinstance(plan.source, Source):
         return plan
     try:

@@ -61,8 +61,9 @@ class QueryRun(StatementRun):
         assert isinstance(plan.source, Source)
         self.begin_step("run")
         try:
-            scan = self.transaction.scans.driver_scan(plan.pages.scan)
-            rows, self.query_rows = answer(plan.pages, scan, self.transaction.cancelled)
+            rows, self.query_rows = answer(
+                plan.pages, self.transaction.scans.driver_scan, self.transaction.cancelled
+            )
         except PagesRefusedError as refusal:
             form, source = (
                 PhysicalForm(f"DuckDB has left it to Spark: {refusal}"),

@@ -43,7 +43,7 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
         with run.timed("source"):
             rows, run.query_rows = stream_answer(
                 paged,
-                scans.driver_scan(paged.scan),
+                scans.driver_scan,
                 run.transaction.cancelled,
                 lambda pages: scans.store_frame(node.table, _conformed(pages, node.table)),
             )

@@ -286,7 +286,7 @@ def test_a_not_null_column_and_a_check_refuse_rows_of_an_answer(spark: Any) -> N
     "insert",
     [
         "INSERT INTO t (id) SELECT id FROM s GROUP BY id RETURNING id",
-        "INSERT INTO t (id, k) SELECT a.id, a.k FROM s a JOIN s b ON a.k = b.k",
+        "INSERT INTO t (id, k) SELECT a.id, u.k FROM s a CROSS JOIN UNNEST(ARRAY[a.k]) AS u (k)",
         "INSERT INTO t (id, k) SELECT id, lag(k) OVER (ORDER BY k) FROM s",
     ],
 )

@@ -167,15 +167,20 @@ def line_of(engine: Engine, statement: str, **options: Any) -> str:
         ),
         ("SELECT 7 + id * 2, 'one', 1 FROM s WHERE x > 0", ""),
         ("SELECT CAST(x AS bigint), CAST(NULL AS varchar), d FROM s", ""),
-        ("SELECT s.id, s.part, s.x FROM s JOIN r ON s.id = r.id", "a query with 2 scans of tables"),
+        ("SELECT s.id, s.part, s.x FROM s JOIN r ON s.id = r.id", ANSWERED),
         ("SELECT count(*), 'a', 1e0 FROM s", ANSWERED),
         ("SELECT id, part, x FROM s LIMIT 2", ANSWERED),
         (
             "SELECT lag(id) OVER (ORDER BY id), part, x FROM s",
             "more than conditions and values of one table",
         ),
+        ("SELECT id, part, x FROM s WHERE id = (SELECT max(id) FROM s)", ANSWERED),
         (
-            "SELECT id, part, x FROM s WHERE id = (SELECT max(id) FROM s)",
+            "SELECT s.id, s.part, s.x FROM s CROSS JOIN UNNEST(ARRAY[s.id]) AS u (id)",
+            "more than conditions and values of one table",
+        ),
+        (
+            "SELECT s.id, s.part, s.x FROM s JOIN r ON format('%s', s.x) = r.part",
             "a query with 2 scans of tables",
         ),
         ("SELECT id, format('%s', part), x FROM s", "the function format(varchar(2), varchar)"),

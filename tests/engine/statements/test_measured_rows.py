@@ -30,7 +30,8 @@ def test_a_join_is_measured_by_its_tables_together(
     monkeypatch.setattr(row_change, "_partitions", noted)
     merge = "MERGE INTO t USING ({}) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = 1"
     joined = "SELECT a.id FROM a JOIN b ON a.id = b.id"
-    assert engine.run(merge.format(joined)).trace.count == 30_000
+    by_spark = engine.run(merge.format(joined), rules_off={"answer_source"})
+    assert by_spark.trace.count == 30_000
     assert engine.run(merge.format("SELECT id FROM a")).trace.count == 30_000
     assert seen == [60_001, 30_000]
 

@@ -1,10 +1,9 @@
-"""Queries of one table computed by DuckDB over a stream of pages, with limited memory and no other
-access.
-"""
+"""Queries computed by DuckDB over streams of pages, with limited memory and no other access."""
 
 from __future__ import annotations
 
-from contextlib import contextmanager
+import threading
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
@@ -17,17 +16,17 @@ from rowmerge_nb.engine.spark.memory import all_memory
 from rowmerge_nb.engine.statements.pages.counted_rows import counted_rows
 from rowmerge_nb.engine.statements.pages.stream import PageStream
 from rowmerge_nb.engine.tasks.page_program import require_duckdb, translated
-from rowmerge_nb.plan.page_query import PAGES
 
 if TYPE_CHECKING:
-    import threading
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.plan.page_query import PagedQuery
+    from rowmerge_nb.plan.plan_nodes import TableScan
 
 T = TypeVar("T")
 Counts: TypeAlias = dict[str, int]
+Scanner: TypeAlias = "Callable[[TableScan], ScanPass]"
 
 PAGE_ROWS: Final = 1 << 16
 """Rows per page of a result."""
@@ -47,16 +46,18 @@ class PagesRefusedError(Exception):
     """DuckDB's result would not be reliable; Spark must compute the query, or raise its error."""
 
 
-def answer(
-    query: PagedQuery, scan: ScanPass, cancelled: threading.Event
-) -> tuple[pa.Table, Counts]:
-    """Return the rows of a query, and the row counts of its nodes by their ids."""
+def answer(query: PagedQuery, scan: Scanner, cancelled: threading.Event) -> tuple[pa.Table, Counts]:
+    """Return the rows of a query, and the row counts of its nodes by their ids.
+
+    Args:
+        scan: returns the pass that reads a table.
+    """
     return _answered(query, scan, cancelled, lambda rows: rows.to_arrow_table())
 
 
 def stream_answer(
     query: PagedQuery,
-    scan: ScanPass,
+    scan: Scanner,
     cancelled: threading.Event,
     take: Callable[[Iterator[pa.RecordBatch]], T],
 ) -> tuple[T, Counts]:
@@ -81,31 +82,36 @@ def _pages_of(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
 
 
 def _answered(
-    query: PagedQuery, scan: ScanPass, cancelled: threading.Event, take: Callable[[Any], T]
+    query: PagedQuery, scan: Scanner, cancelled: threading.Event, take: Callable[[Any], T]
 ) -> tuple[T, Counts]:
     # What needs few pages reads few, in their order.
     ahead = 1 if query.ends_early else _AHEAD
-    with (
-        _connected() as connection,
-        PageStream(scan, ahead, gathers=not query.ends_early) as pages,
-    ):
+    passes = {name: scan(table_scan) for name, table_scan in query.scans.items()}
+    stopped = threading.Event()
+    with _connected() as connection, ExitStack() as stack:
+        streams = {
+            name: stack.enter_context(
+                PageStream(part, ahead, stopped, gathers=not query.ends_early)
+            )
+            for name, part in passes.items()
+        }
 
         def cancel() -> None:
-            pages.stopped.set()
+            stopped.set()
             connection.interrupt()
 
         return run_cancellable(
-            lambda: _computed(connection, query, pages, cancelled, take),
+            lambda: _computed(connection, query, streams, cancelled, take),
             cancel,
             cancelled,
-            "the reading of its table is ended",
+            "the reading of its tables is ended",
         )
 
 
 def _computed(
     connection: Any,
     query: PagedQuery,
-    pages: PageStream,
+    streams: Mapping[str, PageStream],
     cancelled: threading.Event,
     take: Callable[[Any], T],
 ) -> tuple[T, Counts]:
@@ -116,17 +122,22 @@ def _computed(
         for name, values in query.lists.items():
             connection.register(name, pa.table([values], names=["v"]))
         # One thread returns the rows of a small table in the same order each time.
-        pages.start()
-        is_parallel = not query.ends_early and pages.has_several()
+        for pages in streams.values():
+            pages.start()
+        is_parallel = not query.ends_early and any(
+            pages.has_several() for pages in streams.values()
+        )
         _lock(connection, usual_cores() if is_parallel else 1)
-        connection.register(PAGES, pages.reader())
+        for name, pages in streams.items():
+            connection.register(name, pages.reader())
         results.append(take(connection.sql(query.sql)))
     except (duckdb.Error, pa.ArrowException) as error:
         failure = error
     if cancelled.is_set():
         raise StatementInterrupted("The statement was cancelled", step="run") from failure
-    if pages.failure is not None:
-        raise pages.failure
+    for pages in streams.values():
+        if pages.failure is not None:
+            raise pages.failure
     if failure is not None:
         raise PagesRefusedError(translated(str(failure)).message) from failure
     return results[0], counted_rows(connection, query.root)

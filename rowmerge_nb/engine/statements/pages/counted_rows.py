@@ -6,18 +6,28 @@ A profile whose operators are not those of the nodes is ignored.
 from __future__ import annotations
 
 import json
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.plan import query_nodes as n
-from rowmerge_nb.plan.plan_nodes import Filter, PlanNode, Project, TableScan
+from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project, TableScan
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
-_SAME_ROWS: Final = ("PROJECTION", "RESULT_COLLECTOR", "ARROW_COLLECTOR", "QUERY")
+_SAME_ROWS: Final = ("", "PROJECTION", "RESULT_COLLECTOR", "ARROW_COLLECTOR", "QUERY")
+_TOP_N: Final = "TOP_N"
 _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
     TableScan: ("TABLE_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB"),
     Filter: ("FILTER",),
+    Join: (
+        "HASH_JOIN",
+        "NESTED_LOOP_JOIN",
+        "BLOCKWISE_NL_JOIN",
+        "PIECEWISE_MERGE_JOIN",
+        "IE_JOIN",
+        "CROSS_PRODUCT",
+    ),
     n.AggregateNode: (
         "HASH_GROUP_BY",
         "PERFECT_HASH_GROUP_BY",
@@ -26,57 +36,69 @@ _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
     ),
     n.WindowNode: ("WINDOW", "STREAMING_WINDOW"),
     n.SortNode: ("ORDER_BY",),
-    n.TopNNode: ("TOP_N",),
-    n.LimitNode: ("LIMIT", "STREAMING_LIMIT", "TOP_N"),
-    n.OffsetNode: ("LIMIT", "STREAMING_LIMIT", "TOP_N"),
+    n.TopNNode: (_TOP_N,),
+    n.LimitNode: ("LIMIT", "STREAMING_LIMIT", _TOP_N),
+    n.OffsetNode: ("LIMIT", "STREAMING_LIMIT", _TOP_N),
 }
+
+
+@dataclass(frozen=True)
+class ProfileOperator:
+    """An operator of a profile, with the rows that came out of it."""
+
+    name: str
+    rows: int
+    sources: tuple[ProfileOperator, ...] = ()
 
 
 def counted_rows(connection: Any, root: PlanNode) -> dict[str, int]:
     """Return the rows that came out of the nodes of the last query, by their ids."""
     read = getattr(connection, "get_profiling_information", None)
     try:
-        operators = list(_operators(json.loads(read(format="json")))) if read is not None else []
+        return {} if read is None else match_rows(root, _operator(json.loads(read(format="json"))))
     except (TypeError, ValueError):
         return {}
-    return match_rows(root, operators)
 
 
-def match_rows(root: PlanNode, operators: list[tuple[str, int]]) -> dict[str, int]:
+def match_rows(root: PlanNode, operator: ProfileOperator) -> dict[str, int]:
     """Return the rows of nodes; nothing unless each operator belongs to a node."""
-    nodes = list(_upward(root))
     rows: dict[str, int] = {}
-    last = 0
-    rest = iter([pair for pair in operators if pair[0] not in _SAME_ROWS])
-    name, count = next(rest, ("", 0))
-    for node in nodes:
-        if isinstance(node, Project):
-            rows[node.id] = last
-        elif name in _OPERATORS.get(type(node), ()):
-            rows[node.id] = last = count
-            name, count = next(rest, ("", 0))
-        elif not (isinstance(node, n.SortNode | n.OffsetNode) and name == "TOP_N"):
-            # DuckDB sorts and cuts by one operator.
-            return {}
-    return {} if name else rows
+    return rows if _matches(root, operator, rows) else {}
 
 
-def _upward(node: PlanNode) -> Iterator[PlanNode]:
-    for source in node.sources:
-        yield from _upward(source)
-    yield node
+def _matches(node: PlanNode, operator: ProfileOperator, rows: dict[str, int]) -> bool:
+    while operator.name in _SAME_ROWS and len(operator.sources) == 1:
+        [operator] = operator.sources
+    if isinstance(node, Project):
+        has_match = _matches(node.source, operator, rows)
+        if node.source.id in rows:
+            rows[node.id] = rows[node.source.id]
+        return has_match
+    if operator.name not in _OPERATORS.get(type(node), ()):
+        return False
+    rows[node.id] = operator.rows
+    sources = node.sources
+    if operator.name == _TOP_N and not isinstance(node, n.TopNNode):
+        # DuckDB sorts and cuts by one operator.
+        sources = _below_sort(node)
+    return len(sources) == len(operator.sources) and all(
+        _matches(source, below, rows)
+        for source, below in zip(sources, operator.sources, strict=True)
+    )
 
 
-def _operators(profile: Any) -> Iterator[tuple[str, int]]:
-    """Yield names and rows of operators, from the scan up, as DuckDB 1 and 2 write them."""
-    below = profile.get("operator", profile.get("children", ()))
-    if len(below) > 1:
-        raise ValueError
-    for operator in below:
-        yield from _operators(operator)
-    name = profile.get("type") or profile.get("operator_type") or profile.get("operator_name")
-    if isinstance(name, str):
-        yield (
-            name.strip(),
-            int(profile.get("intermediate_rows", profile.get("operator_cardinality", 0))),
-        )
+def _below_sort(node: PlanNode) -> tuple[PlanNode, ...]:
+    [source] = node.sources
+    if isinstance(source, n.SortNode):
+        return source.sources
+    return _below_sort(source) if isinstance(source, n.OffsetNode) else ()
+
+
+def _operator(profile: Any) -> ProfileOperator:
+    """Return the operators of a profile, as DuckDB 1 and 2 write them."""
+    name = profile.get("type") or profile.get("operator_type") or profile.get("operator_name") or ""
+    return ProfileOperator(
+        str(name).strip(),
+        int(profile.get("intermediate_rows", profile.get("operator_cardinality", 0)) or 0),
+        tuple(map(_operator, profile.get("operator", profile.get("children", ())))),
+    )

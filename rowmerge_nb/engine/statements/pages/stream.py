@@ -31,13 +31,16 @@ class PageStream:
 
     Args:
         ahead: the maximum number of pages to read ahead.
+        stopped: ends the reading of all streams of a query; a failure sets it.
         gathers: concatenate small pages; otherwise the first page is available as soon as it is
             read.
     """
 
-    def __init__(self, scan: ScanPass, ahead: int, *, gathers: bool) -> None:
+    def __init__(
+        self, scan: ScanPass, ahead: int, stopped: threading.Event, *, gathers: bool
+    ) -> None:
         self.failure: BaseException | None = None
-        self.stopped = threading.Event()
+        self.stopped = stopped
         self.schema = pa.schema([field for field in scan.schema if field.name != POSITION])
         self._scan = scan
         self._gathers = gathers
@@ -105,6 +108,8 @@ class PageStream:
                         return
         except BaseException as failure:  # noqa: BLE001 - raised by the caller
             self.failure = failure
+            # DuckDB may be waiting for another table.
+            self.stopped.set()
         self._put(None)
 
     def _rows(self, pages: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import signal
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -102,6 +103,17 @@ def test_explain_names_the_engine_of_a_query(engine: Engine) -> None:
     assert (
         "Here Spark executes the query: pages cannot be asked for a function over a window" in spark
     )
+
+
+def test_joins_need_no_spark_and_show_the_smaller_side_on_the_right(engine: Engine) -> None:
+    engine.register("u", pa.table({"id": range(200_000), "w": ["x"] * 200_000}))
+    joined = "SELECT t.id, w FROM t LEFT JOIN u ON t.id = u.id AND t.n > 10"
+    assert rows(engine, f"{joined} ORDER BY 1") == [(1, None), (2, "x"), (3, None), (4, "x")]
+    assert "RightJoin[criteria = ((id = id_0) AND (n > bigint '10'))]" in str(
+        engine.explain(joined).explained
+    )
+    assert rows(engine, "SELECT count(*) FROM t, u WHERE t.id = u.id AND u.id > 1") == [(3,)]
+    assert rows(engine, "SELECT count(*) FROM t a JOIN t b USING (v)") == [(5,)]
 
 
 def test_a_transaction_reads_the_version_that_it_began_with(engine: Engine) -> None:
@@ -253,6 +265,28 @@ def test_an_error_of_the_connector_keeps_its_code_and_names_the_call(
     ) as caught:
         engine.run("SELECT max(id) FROM t")
     assert caught.value.code == code
+
+
+@pytest.mark.parametrize("table", ["t", "u"])
+def test_the_error_of_one_table_ends_the_reading_of_all(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch, table: str
+) -> None:
+    engine.register("u", pa.table({"id": [1]}))
+    fails = table == "u"
+
+    def pages() -> Iterator[pa.RecordBatch]:
+        nonlocal fails
+        fails = not fails
+        if fails:
+            raise OSError("the disk is broken")
+        for number in itertools.count():
+            yield pa.record_batch({"id": [number]})
+
+    sources = give(monkeypatch, pages)
+    with pytest.raises(RowMergeError, match="the disk is broken"):
+        engine.run("SELECT max(t.id) FROM t JOIN u ON t.id = u.id")
+    assert all(source.closed for source in sources)
+    assert not [thread for thread in threading.enumerate() if thread.name == "rowmerge_nb-pages"]
 
 
 @pytest.mark.parametrize("sql", ["SELECT id FROM t", "SHOW TABLES"])

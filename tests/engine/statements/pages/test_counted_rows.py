@@ -10,7 +10,11 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.engine.statements.pages.counted_rows import counted_rows, match_rows
+from rowmerge_nb.engine.statements.pages.counted_rows import (
+    ProfileOperator,
+    counted_rows,
+    match_rows,
+)
 from rowmerge_nb.plan.plan_nodes import PlanNode, TableScan
 from rowmerge_nb.plan.query_nodes import LimitNode, SortNode
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
@@ -21,6 +25,7 @@ from rowmerge_nb.trace.node_records import NodeRecord, QueryFacts
 def engine() -> Iterator[Engine]:
     with Engine() as engine:
         engine.register("t", pa.table({"id": range(100), "v": ["a", "b"] * 50, "x": [1.0] * 100}))
+        engine.register("u", pa.table({"k": [1, 2, 2, 500], "w": ["a", "b", "c", "d"]}))
         yield engine
 
 
@@ -43,6 +48,14 @@ def nodes(engine: Engine, sql: str) -> list[NodeRecord]:
             [2, 100, 100],
         ),
         ("SELECT DISTINCT v FROM t", [2, 100]),
+        ("SELECT v, w FROM t JOIN u ON id = k", [3, 100, 4]),
+        ("SELECT v, w FROM t RIGHT JOIN u ON id = k WHERE w > 'a'", [3, 100, 3, 4]),
+        ("SELECT w, count(*) FROM t, u WHERE id = k AND w > 'a' GROUP BY w", [2, 2, 100, 3, 4]),
+        (
+            "SELECT id FROM u CROSS JOIN (SELECT max(id) AS id FROM t) WHERE k < id",
+            [3, 4, 4, 1, 100],
+        ),
+        ("SELECT a.k FROM u a FULL JOIN u b ON a.k < b.k AND a.w <> b.w", [7, 4, 4]),
     ],
 )
 def test_rows_of_nodes_are_counted(engine: Engine, sql: str, rows: list[int]) -> None:
@@ -73,11 +86,20 @@ def limited() -> PlanNode:
     )
 
 
+SCAN = ProfileOperator("TABLE_SCAN", 5)
+
+
 @pytest.mark.parametrize(
-    "operators", [[("TABLE_SCAN", 5)], [("TABLE_SCAN", 5), ("FILTER", 2), ("TOP_N", 1)], []]
+    "operator",
+    [
+        ProfileOperator("TOP_N", 1, (ProfileOperator("FILTER", 2, (SCAN,)),)),
+        ProfileOperator("TOP_N", 1, (SCAN, SCAN)),
+        ProfileOperator("TOP_N", 1),
+        ProfileOperator("QUERY", 1),
+    ],
 )
-def test_other_operators_are_not_matched(operators: list[tuple[str, int]]) -> None:
-    assert match_rows(limited(), operators) == {}
+def test_other_operators_are_not_matched(operator: ProfileOperator) -> None:
+    assert match_rows(limited(), operator) == {}
 
 
 def test_profiles_of_both_versions_are_read() -> None:
