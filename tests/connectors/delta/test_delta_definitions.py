@@ -14,7 +14,7 @@ from deltalake import DeltaTable, write_deltalake
 from rowmerge_nb import DeltaConnector, Engine, RowMergeError
 from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 NAME = SchemaTableName("default", "t")
 

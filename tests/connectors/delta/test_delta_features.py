@@ -16,7 +16,7 @@ from pyroaring import BitMap64
 
 from rowmerge_nb import DeltaConnector, Engine, RowMergeError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 ROWS = pa.table({"id": list(range(5)), "p": ["ü/%"] * 5})
 STATEMENTS = {

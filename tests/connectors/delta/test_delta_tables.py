@@ -13,7 +13,7 @@ from deltalake import DeltaTable, write_deltalake
 
 from rowmerge_nb import DeltaConnector, Engine, RowMergeError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 ROWS = "SELECT * FROM (VALUES (1, 10, 'a'), (2, 20, 'b'), (3, 30, 'a b')) AS s(id, v, p)"
 SOURCE = pa.table({"id": [2, 4], "v": [21, 40], "p": ["b", "c"]})

@@ -10,7 +10,7 @@ import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 TABLE = """
 CREATE TABLE t (a integer, b varchar, c decimal(5,2), d date, e timestamp(6), f double, g varbinary, h boolean, i row(x integer), j array(integer),

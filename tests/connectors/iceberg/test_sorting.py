@@ -11,7 +11,7 @@ from pyarrow import parquet as pq
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 
 @pytest.fixture(scope="module")

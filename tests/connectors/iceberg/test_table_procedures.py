@@ -15,7 +15,7 @@ from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.iceberg import commits, table_removal
 from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 
 @pytest.fixture
@@ -43,6 +43,7 @@ def refused(engine: Engine, statement: str, **options: Any) -> RowMergeError:
 
 
 @pytest.mark.parametrize("partitioning", ["", "WITH (partitioning = ARRAY['p'])"])
+@pytest.mark.on_spark
 def test_compaction_leaves_the_rows_and_one_file_of_each_partition(
     lake: Engine, partitioning: str
 ) -> None:

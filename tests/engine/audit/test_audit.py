@@ -17,7 +17,7 @@ from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.audit import Audit, Cause, RowFate
 from rowmerge_nb.trace.journeys import Answer
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 BEFORE = pa.table(
     {
@@ -40,7 +40,7 @@ WHEN NOT MATCHED THEN INSERT (id, name, n) VALUES (s.id, s.name, s.n)"""
 RIGHT = [(1, "ann", 11), (3, "cy", 30), (None, "no", 40), (5, "eve", 5), (None, "no", 7)]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture
 def engine(spark: Any) -> Iterator[Engine]:
     with Engine(spark=spark) as made:
         yield made
@@ -256,6 +256,7 @@ def test_a_row_that_where_does_not_choose_is_told_with_its_values(engine: Engine
 
 
 @pytest.mark.parametrize("local_rows", [200_000, 0])
+@pytest.mark.on_spark
 def test_nested_values_moments_and_nan_are_compared_as_what_they_are(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, local_rows: int
 ) -> None:
@@ -302,6 +303,7 @@ UPSERT = "MERGE INTO {t} t USING {s} s ON t.id = s.id WHEN MATCHED THEN UPDATE S
 
 
 @pytest.mark.parametrize("catalog", ["memory", "lake"])
+@pytest.mark.on_spark
 def test_versions_of_a_store_are_audited_and_nothing_is_written(
     stores: Engine, catalog: str
 ) -> None:
@@ -323,6 +325,7 @@ def test_versions_of_a_store_are_audited_and_nothing_is_written(
 
 
 @pytest.mark.parametrize("catalog", ["memory", "lake"])
+@pytest.mark.on_spark
 def test_a_source_that_has_changed_since_is_read_as_it_was(stores: Engine, catalog: str) -> None:
     name, source = f"{catalog}.default.t", f"{catalog}.default.s"
     filled(stores, name)
@@ -356,6 +359,7 @@ def test_a_source_without_versions_is_said_to_be_read_as_it_is(stores: Engine) -
     )
 
 
+@pytest.mark.on_spark
 def test_tags_and_moments_name_states_of_iceberg_tables(stores: Engine) -> None:
     filled(stores, "lake.default.t")
     table = stores._catalogs.connectors["lake"].catalog.load_table(("default", "t"))
@@ -371,6 +375,7 @@ def test_tags_and_moments_name_states_of_iceberg_tables(stores: Engine) -> None:
     assert [(row.key, row.fate) for row in audit.rows] == [({"id": 2}, RowFate.OTHER_VALUES)]
 
 
+@pytest.mark.on_spark
 def test_two_full_rewrites_that_hold_the_same_rows_agree(stores: Engine) -> None:
     filled(stores, "lake.default.t")
     done = stores.run("UPDATE lake.default.t SET v = 'z' WHERE id > 1").trace
@@ -385,6 +390,7 @@ def test_two_full_rewrites_that_hold_the_same_rows_agree(stores: Engine) -> None
     assert (audit.counts.removed, audit.counts.added) == (2, 2)
 
 
+@pytest.mark.on_spark
 def test_write_ids_name_states_of_hive_tables(stores: Engine) -> None:
     filled(stores, "hive.default.t")
     stores.run("DELETE FROM hive.default.t WHERE id = 1")
@@ -404,6 +410,7 @@ def test_write_ids_name_states_of_hive_tables(stores: Engine) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.on_spark
 def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rowmerge_nb.engine.audit.audited_tables.LOCAL_ROWS", 0)
     ids = pa.array(range(60_000), pa.int64())
@@ -588,6 +595,7 @@ def test_a_statement_that_fails_on_the_table_as_it_was_says_so(engine: Engine) -
     assert (caught.value.code, caught.value.line) == ("DIVISION_BY_ZERO", 1)
 
 
+@pytest.mark.on_spark
 def test_a_closed_engine_is_refused(spark: Any) -> None:
     made = Engine(spark=spark)
     made.close()

@@ -22,7 +22,7 @@ from rowmerge_nb.engine.lab.lab_rows import MADE_STATEMENT, MADE_TABLE, made_row
 from rowmerge_nb.engine.lab.lab_run import Bench, LabRequest, Subject
 from rowmerge_nb.engine.reruns.temporary_stores import TemporaryStores
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 ROWS = 600
 SMALL = {"store": ["delta", "hive"], "share": [0.1], "locality": [0.0]}
@@ -153,6 +153,7 @@ def test_a_grid_gives_a_frame_a_page_and_advice_with_numbers(
     assert [table[0] for table in engine.tables()] == []
 
 
+@pytest.mark.on_spark
 def test_your_statement_runs_on_rows_of_your_table(engine: Engine) -> None:
     engine.register("t", pa.table({"k": range(500), "v": [1] * 500, "p": [1, 2] * 250}))
     lab = engine.lab(

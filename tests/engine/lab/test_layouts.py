@@ -15,7 +15,7 @@ from rowmerge_nb.engine.catalog.table_files import SplitRecorder, files_of_table
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.trace.saved.traces import save_trace
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
 ROWS = 600
 MERGE = (
