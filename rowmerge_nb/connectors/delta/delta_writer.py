@@ -26,7 +26,7 @@ from rowmerge_nb.connectors.delta.notes import is_running
 from rowmerge_nb.connectors.delta.partitions import folder_of, groups
 from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
-from rowmerge_nb.connectors.shared.encoding import repeating_columns
+from rowmerge_nb.connectors.shared.encoding import encodings
 from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 from rowmerge_nb.spi import (
@@ -89,7 +89,7 @@ class _FileWriter:
                         self._stream,
                         self._schema,
                         compression="zstd",
-                        use_dictionary=repeating_columns(rows),
+                        **encodings(rows),
                         store_decimal_as_integer=True,
                         metadata_collector=self._footers,
                     )

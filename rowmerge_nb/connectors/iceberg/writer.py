@@ -34,7 +34,7 @@ from rowmerge_nb.connectors.iceberg.reader import read_split
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
 from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
-from rowmerge_nb.connectors.shared.encoding import repeating_columns
+from rowmerge_nb.connectors.shared.encoding import encodings
 from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE, FilePositions
 from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 from rowmerge_nb.spi import (
@@ -157,7 +157,7 @@ class FileWriter:
                         self._stream,
                         self._schema,
                         **options,
-                        use_dictionary=repeating_columns(rows),
+                        **encodings(rows),
                         metadata_collector=self._footers,
                         store_decimal_as_integer=True,
                     )
