@@ -588,7 +588,9 @@ def _guessing_explorer(result: Any, use: MagicUse) -> Any:
 def _explore(result: Any, first_line: int) -> None:
     from rowmerge_nb.base.choices import ROW_CHANGES
 
-    if result.trace.kind not in ROW_CHANGES:
+    trace = result.trace
+    if trace.kind not in ROW_CHANGES or (trace.error is not None and not trace.settings.paradigm):
+        # A statement without a target has no row to follow; its error says why.
         return
     try:
         show_beneath_report(result.explore(first_line=first_line))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.report.html import render_html
+from rowmerge_nb.report.html import render_html, render_parts
 from rowmerge_nb.report.model.report import build_report, notices_of
 from rowmerge_nb.report.plain_text import notice_lines, render_text
 from rowmerge_nb.report.words.columns import preformatted
@@ -63,10 +63,13 @@ def mime_bundle(
 
 
 def rows_bundle(rows: Mapping[str, str], trace: Trace, first_line: int = 1) -> dict[str, str]:
-    notices = "\n".join(notice_lines(notices_of(trace), first_line))
+    notices = notices_of(trace)
+    text = "\n".join(notice_lines(notices, first_line))
+    names = {"notices": notices, "first_line": first_line}
+    html = render_parts("notices.html.j2", names, text, trace.statement)
     return {
-        "text/plain": f"{rows['text/plain']}\n\n{notices}",
-        "text/html": f"{rows['text/html']}\n{preformatted(notices)}",
+        "text/plain": f"{rows['text/plain']}\n\n{text}",
+        "text/html": f"{rows['text/html']}\n{html}",
     }
 
 

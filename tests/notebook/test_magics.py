@@ -685,6 +685,17 @@ def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(note
     assert "trace='full'" in cell.text
 
 
+def test_a_statement_whose_target_is_unknown_has_no_explorer_and_no_word_about_it(notebook):
+    from rowmerge_nb import Engine
+
+    notebook.shell.user_ns["mine"] = Engine()
+    cell = notebook.run("%%merge --engine mine --explore\nDELETE FROM nowhere WHERE id = 1")
+    assert cell.failure.code == "TABLE_NOT_FOUND"
+    assert "explorer" not in cell.text.lower()
+    with pytest.raises(RowMergeError, match="nothing to show of this DELETE"):
+        cell.failure.result.explore()
+
+
 def test_the_explorer_beneath_a_report_does_not_bring_it_once_more(notebook, monkeypatch):
     from rowmerge_nb.engine.result import Result
     from tests.report.traces import Setup, merge_trace
@@ -710,7 +721,8 @@ def test_a_saved_explorer_is_small_and_the_same_each_time(notebook, monkeypatch)
     assert first == second
     assert len(first.encode()) < 60_000
     # Viewers without frames have a table of the rows.
-    assert "<tr><td>Bill, 9, Berkeley</td><td>DELETE</td>" in first
+    table = first.replace(' style="text-align:left"', "")
+    assert "<tr><td>Bill, 9, Berkeley</td><td>DELETE</td>" in table
 
 
 def test_predict_shows_the_explorer_before_a_folded_report(notebook, monkeypatch):

@@ -78,7 +78,8 @@ def test_a_fragment_is_readable_as_text_where_styles_are_stripped(name):
     trace = CASES[name]()
     stripped = re.sub(r"<style>.*?</style>", "", html(trace), flags=re.DOTALL)
     assert re.match(
-        r'<div class="rm rm-[0-9a-f]{6}" id="rm-[0-9a-f]{8}-0">\s*<pre class="rm-text">', stripped
+        r'<div class="rm rm-[0-9a-f]{6}" id="rm-[0-9a-f]{8}-0">\s*<pre class="rm-text" style="[^"]+">',
+        stripped,
     )
     assert '<div class="rm-rich" hidden="hidden">' in stripped, (
         "without a value the attribute is dropped by notebooks' sanitizers"

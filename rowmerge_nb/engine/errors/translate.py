@@ -176,7 +176,10 @@ _STEPS_BY_WORDS: Final = {
 ambiguous one.
 """
 _USUAL_STEPS: Final = {
-    "TABLE_NOT_FOUND": "SHOW TABLES FROM schema lists the tables of a schema.",
+    "TABLE_NOT_FOUND": (
+        "SHOW TABLES lists the tables. A DataFrame is a source by the name of its variable; in a"
+        " program, give it: namespace={'name': frame}."
+    ),
     "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
     "DUPLICATE_COLUMN_NAME": "Name each column once.",
     "CONSTRAINT_VIOLATION": _NO_NULLS,

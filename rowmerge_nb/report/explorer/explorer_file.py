@@ -219,7 +219,9 @@ def saved_explorer(
 def _table_of(state: Mapping[str, Any]) -> Markup:
     from markupsafe import Markup
 
-    line = Markup("<tr><td>{}</td><td>{}</td><td>{}</td></tr>")
+    # JupyterLab aligns cells to the right, and keeps this style of an untrusted notebook.
+    cell = Markup('<{tag} style="text-align:left">{{}}</{tag}>')
+    line, head = (Markup("<tr>{}</tr>").format(cell.format(tag=tag) * 3) for tag in ("td", "th"))
     rows = Markup("").join(
         line.format(
             ", ".join(
@@ -230,5 +232,4 @@ def _table_of(state: Mapping[str, Any]) -> Markup:
         )
         for row in state["rows"]
     )
-    head = Markup("<tr><th>row</th><th>becomes</th><th>why</th></tr>")
-    return Markup("<table>{}{}</table>").format(head, rows)
+    return Markup("<table>{}{}</table>").format(head.format("row", "becomes", "why"), rows)

@@ -197,12 +197,16 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
             f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
             "print(result) has its report.",
         )
-    elif trace.kind in ROW_CHANGES and trace.state == StatementState.FAILED:
+    elif (
+        trace.kind in ROW_CHANGES
+        and trace.state == StatementState.FAILED
+        and trace.settings.paradigm
+    ):
         return journeys_of(trace, MOST_ROWS) or ()
     elif trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
         msg, hint = (
             f"The explorer has nothing to show of this {trace.kind}",
-            "It shows a MERGE, UPDATE or DELETE that ran or failed.",
+            "It shows a MERGE, UPDATE or DELETE of an existing table that ran or failed.",
         )
     else:
         return told_journeys(trace, MOST_ROWS)

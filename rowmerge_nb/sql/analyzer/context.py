@@ -38,6 +38,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Typed
 
 _MAX_PARTS = 3
+_HIDDEN_TABLES = frozenset(
+    {"entries", "files", "history", "manifests", "partitions", "properties", "refs", "snapshots"}
+)
+"""Tables about a table that Spark writes as a fourth part of its name."""
 
 EXPANSIONS = 2_000
 
@@ -193,6 +197,7 @@ class Context:
                 "SYNTAX_ERROR",
                 f"Too many dots in table name: {'.'.join(p.value for p in name.parts)}",
                 name.span,
+                _hidden_table_hint([part.text for part in name.parts]),
             )
 
     def canonical(self, name: Identifier) -> str:
@@ -338,6 +343,14 @@ class Context:
             else None
         ) or did_you_mean(name.parts[-1].value, self.tables.names())
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
+
+
+def _hidden_table_hint(parts: Sequence[str]) -> str | None:
+    """Return the form of a name as Spark has it: ``catalog.schema.table.snapshots``."""
+    *table, word = parts
+    if len(table) != _MAX_PARTS or word.lower() not in _HIDDEN_TABLES:
+        return None
+    return f'Write {".".join(table[:-1])}."{table[-1]}${word.lower()}".'
 
 
 def dotted(parts: Sequence[str]) -> str:
