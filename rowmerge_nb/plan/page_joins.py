@@ -24,6 +24,7 @@ MOST_PAIRS: Final = 1_000_000
 _HASHED_ROWS: Final = 100_000
 """The hash table of more rows than these is built of the smaller side."""
 _MIRRORED: Final = {JoinType.LEFT: JoinType.RIGHT, JoinType.RIGHT: JoinType.LEFT}
+_MAY_FAIL: Final = "a condition beside a join that may fail"
 _COMPARISONS: Final = frozenset({"<>", "<", "<=", ">", ">="})
 
 
@@ -134,20 +135,23 @@ def check_failures(root: PlanNode) -> None:
     From columns that a join compares, Spark infers conditions on the other side. So it evaluates
     `10 / p.id > 2` on `q.id` too, for rows without a partner.
     """
-    joins = [node for node in _all_below(root) if isinstance(node, Join) and node.equalities]
+    nodes = list(_all_below(root))
+    queries = [node for node in nodes if isinstance(node, n.ApplyNode)]
+    joins = [node for node in nodes if isinstance(node, Join) and node.equalities]
     for node in joins:
         keys = [key for pair in node.equalities for key in pair]
-        if any(map(may_fail, keys)) and len(joins) + len(node.equalities) > 2:
+        if any(map(may_fail, keys)) and len(joins) + len(queries) + len(node.equalities) > 2:
             raise UnprintableError("a join by several keys, of which one may fail to be computed")
-        below = [part for part in _all_below(node) if isinstance(part, Filter)]
-        terms = [
-            term for term in conjuncts(node.predicate) if JoinSides.of(node).equality(term) is None
-        ]
-        if any(map(may_fail, [*terms, *(part.predicate for part in below)])):
-            raise UnprintableError("a condition beside a join that may fail")
-    above = (node for node in _all_below(root) if isinstance(node, Filter) and node.source in joins)
-    if any(may_fail(node.predicate) for node in above):
-        raise UnprintableError("a condition beside a join that may fail")
+        sides = JoinSides.of(node)
+        if any(
+            may_fail(term) for term in conjuncts(node.predicate) if sides.equality(term) is None
+        ):
+            raise UnprintableError(_MAY_FAIL)
+    both: list[PlanNode] = [*joins, *queries]
+    filters = [part for node in both for part in _all_below(node) if isinstance(part, Filter)]
+    filters += [node for node in nodes if isinstance(node, Filter) and node.source in both]
+    if any(may_fail(node.predicate) for node in filters):
+        raise UnprintableError(_MAY_FAIL)
 
 
 def _all_below(node: PlanNode) -> Iterator[PlanNode]:
@@ -160,8 +164,12 @@ def _most_rows(node: PlanNode) -> int | None:
     """Return an upper limit of a node's rows, or None."""
     if isinstance(node, TableScan):
         return node.table.estimated_rows
-    if isinstance(node, n.AggregateNode) and not node.keys:
+    if isinstance(node, n.EnforceSingleRowNode) or (
+        isinstance(node, n.AggregateNode) and not node.keys
+    ):
         return 1
+    if isinstance(node, n.ApplyNode):
+        return _most_rows(node.source)
     sizes = [_most_rows(source) for source in node.sources]
     if isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode):
         sizes = [node.count if size is None else min(size, node.count) for size in sizes]

@@ -12,11 +12,11 @@ from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.explained_expressions import printed
 from rowmerge_nb.plan.page_joins import JoinSides
 from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project
-from rowmerge_nb.plan.query_planner import TRUE, filtered, with_sources
+from rowmerge_nb.plan.query_planner import TRUE, columns_of, filtered, with_sources
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import may_fail
 from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
-from rowmerge_nb.sql.typed.expressions import Typed, references
+from rowmerge_nb.sql.typed.expressions import Typed, references, replaced
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
@@ -34,6 +34,8 @@ def pushed(node: PlanNode, conditions: Sequence[Typed] = ()) -> PlanNode:
         return pushed(node.source, [*conjuncts(node.predicate), *conditions])
     if isinstance(node, Join):
         return _pushed_join(node, conditions)
+    if isinstance(node, n.SetOperationNode):
+        return _pushed_set_operation(node, conditions)
     unchanged = _unchanged(node)
     below = [
         condition
@@ -58,6 +60,8 @@ def _unchanged(node: PlanNode) -> frozenset[str]:
         return _names(node) - {assignment.symbol.name for assignment in node.assignments}
     if isinstance(node, n.SortNode):
         return _names(node)
+    if isinstance(node, n.ApplyNode):
+        return _names(node.source)
     keys = (
         node.keys
         if isinstance(node, n.AggregateNode)
@@ -85,7 +89,16 @@ def _check_computed(node: Project, conditions: Iterable[Typed]) -> None:
 def _reads_join(node: PlanNode) -> bool:
     if isinstance(node, Filter | Project | n.SortNode):
         return _reads_join(node.source)
-    return isinstance(node, Join)
+    return isinstance(node, Join | n.ApplyNode)
+
+
+def _pushed_set_operation(node: n.SetOperationNode, conditions: Sequence[Typed]) -> PlanNode:
+    below, rest = _split(conditions, lambda term: bool(references(term)))
+    parts = []
+    for part, columns in zip(node.parts, node.inputs, strict=True):
+        pairs = list(zip(columns_of(node), columns, strict=True))
+        parts.append(pushed(part, [replaced(term, pairs) for term in below]))
+    return _over(with_sources(node, parts), rest)
 
 
 # -- joins ----------------------------------------------------------------------------------------------------------------

@@ -26,7 +26,7 @@ from rowmerge_nb.sql.duckdb.aggregates import (
     check_sorted,
     guarded_key,
 )
-from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, failure, text_literal
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.duckdb.ranks import ROW_NUMBER, checked_rank
 from rowmerge_nb.sql.typed import queries as q
@@ -44,17 +44,24 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.sql.typed.expressions import Sort, Typed
 
-_WHOLE: Final = (n.AggregateNode, n.WindowNode, n.SortNode, n.TopNNode, Join)
+MOST_SCANS: Final = 32
+"""Scans of tables in a query; each has a reading thread and pages in memory."""
+_WHOLE: Final = (
+    n.AggregateNode,
+    n.WindowNode,
+    n.SortNode,
+    n.TopNNode,
+    n.ApplyNode,
+    n.EnforceSingleRowNode,
+    Join,
+)
 """Nodes that read all rows of a table before their first row comes out."""
 _WORDS: Final[Mapping[type[PlanNode], str]] = {
-    n.ApplyNode: "a subquery",
     n.CorrelatedJoinNode: "a correlated subquery",
     n.UnnestNode: "UNNEST",
     n.TableFunctionProcessorNode: "a table function",
-    n.SetOperationNode: "a set operation",
     n.GroupIdNode: "GROUPING SETS",
     n.ValuesNode: "rows of VALUES",
-    n.EnforceSingleRowNode: "a subquery of one row",
     n.RecursionStepNode: "WITH RECURSIVE",
 }
 
@@ -86,6 +93,9 @@ def page_query(source: Source) -> PagedQuery:
     root = pruned(joined(pushed(plan.root)), {column.symbol for column in plan.columns})
     check_failures(root)
     nodes = list(_below(root))
+    count = sum(isinstance(node, TableScan) for node in nodes)
+    if count > MOST_SCANS:
+        raise UnprintableError(f"a query with {count} scans of tables")
     scans = {scan.id: _scan(source, scan, where) for scan, where in _scans(root)}
     root = _over(root, {key: scan.constraint for key, scan in scans.items()})
     texts = _Texts(PagePrinter([symbol.name for node in nodes for symbol in node.outputs]), scans)
@@ -95,7 +105,7 @@ def page_query(source: Source) -> PagedQuery:
     sql = f"SELECT {selected} FROM ({texts.node(root)})"
     if texts.printer.subqueries:
         raise UnprintableError("a subquery")
-    whole = any(isinstance(node, _WHOLE) for node in nodes)
+    whole = any(map(_reads_all, nodes))
     ends_early = not whole and any(
         isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) for node in nodes
     )
@@ -115,6 +125,12 @@ def _below(node: PlanNode) -> Iterator[PlanNode]:
     yield node
     for source in node.sources:
         yield from _below(source)
+
+
+def _reads_all(node: PlanNode) -> bool:
+    return isinstance(node, _WHOLE) or (
+        isinstance(node, n.SetOperationNode) and node.operator != "UNION"
+    )
 
 
 def _scans(node: PlanNode, where: Typed | None = None) -> Iterator[tuple[TableScan, Typed | None]]:
@@ -177,6 +193,12 @@ class _Texts:
                 return f"{self._all_of(node.source)} LIMIT {node.count}"
             case Join():
                 return self._join(node)
+            case n.ApplyNode():
+                return self._subquery(node)
+            case n.EnforceSingleRowNode():
+                return self._single_row(node)
+            case n.SetOperationNode():
+                return self._set_operation(node)
         return f"SELECT * FROM {self.tables[node.id]}"
 
     def _all_of(self, node: PlanNode) -> str:
@@ -189,6 +211,42 @@ class _Texts:
         names = ((symbol.name, quoted(symbol.name)) for symbol in node.outputs)
         items = (
             f"{values[name]} AS {column}" if name in values else column for name, column in names
+        )
+        return f"SELECT {', '.join(items)} FROM ({self.node(node.source)})"
+
+    def _set_operation(self, node: n.SetOperationNode) -> str:
+        """Return a set operation; rows that a UNION repeats are grouped above it."""
+        is_union = node.operator == "UNION"
+        parts = []
+        for part, columns in zip(node.parts, node.inputs, strict=True):
+            pairs = zip(columns, node.outputs, strict=True)
+            items = (f"{quoted(column.symbol)} AS {quoted(out.name)}" for column, out in pairs)
+            rows = self.node(part) if is_union else self._keyed(part, columns)
+            parts.append(f"(SELECT {', '.join(items)} FROM ({rows}))")
+        word = f"{node.operator} ALL" if is_union or node.is_all else node.operator
+        return f"SELECT * FROM ({f' {word} '.join(parts)})"
+
+    def _subquery(self, node: n.ApplyNode) -> str:
+        """Return rows with the answer of EXISTS or IN."""
+        if node.correlation:
+            raise UnprintableError("a correlated subquery")
+        text = f"EXISTS ({self._all_of(node.query)})"
+        if node.value is not None and node.key is not None:
+            # Trino's semi join finds NaN among values with NaN.
+            if is_float(node.value.type):
+                raise UnprintableError("IN a query of floating point numbers")
+            self._value(Apply(BOOLEAN, "=", (node.value, node.key)))
+            keys = f"SELECT {quoted(node.key.symbol)} FROM ({self.node(node.query)})"
+            text = f"{quoted(node.value.symbol)} IN ({keys})"
+        return f"SELECT *, {text} AS {quoted(node.column.symbol)} FROM ({self.node(node.source)})"
+
+    def _single_row(self, node: n.EnforceSingleRowNode) -> str:
+        if not node.outputs:
+            raise UnprintableError("a subquery whose value is not read")
+        several = failure("SUBQUERY_MULTIPLE_ROWS", text_literal("several rows"))
+        items = (
+            f"CASE WHEN count(*) > 1 THEN {several} ELSE first({name}) END AS {name}"
+            for name in (quoted(symbol.name) for symbol in node.outputs)
         )
         return f"SELECT {', '.join(items)} FROM ({self.node(node.source)})"
 

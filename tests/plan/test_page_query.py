@@ -38,8 +38,12 @@ def executed(engine: Engine, sql: str, **options: frozenset[str]) -> str:
     [
         ("SELECT 1", "a query that reads no table"),
         ("VALUES 1, 2", "rows of VALUES"),
-        ("SELECT id FROM t WHERE id = (SELECT id FROM t)", "a subquery of one row"),
-        ("SELECT id FROM t WHERE id IN (VALUES 1, 2)", "a subquery"),
+        ("SELECT id FROM t WHERE id IN (VALUES 1, 2)", "rows of VALUES"),
+        (
+            "SELECT id FROM t p WHERE id = (SELECT max(id) FROM t q WHERE q.v = p.v)",
+            "a correlated subquery",
+        ),
+        (" UNION ALL ".join(["SELECT id FROM t"] * 33), "a query with 33 scans of tables"),
         ("SELECT lag(id) OVER (ORDER BY id) FROM t", "a function over a window"),
         ("SELECT max(id) OVER (PARTITION BY v) FROM t", "a function over a window"),
         ("SELECT rank() OVER (PARTITION BY a) FROM t", "groups of array(bigint)"),
@@ -105,7 +109,6 @@ def test_the_rows_of_a_union_add_up() -> None:
         engine.register("t", pa.table({"id": range(50_000)}))
         union = "SELECT id FROM (SELECT id FROM t UNION ALL SELECT id FROM t UNION ALL SELECT id FROM t)"
         merge = f"MERGE INTO t USING ({union}) s ON t.id = s.id WHEN MATCHED THEN DELETE"
-        details = " ".join(
-            detail for node in engine.run(merge, dry_run=True).trace.plan for detail in node.details
-        )
+        plan = engine.run(merge, dry_run=True, rules_off={"answer_source"}).trace.plan
+        details = " ".join(detail for node in plan for detail in node.details)
     assert "the source, about 1 MiB, is not sent to every task" in details

@@ -6,17 +6,18 @@ A profile whose operators are not those of the nodes is ignored.
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project, TableScan
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _SAME_ROWS: Final = ("", "PROJECTION", "RESULT_COLLECTOR", "ARROW_COLLECTOR", "QUERY")
 _TOP_N: Final = "TOP_N"
+_ONCE: Final = ("PROJECTION", "UNGROUPED_AGGREGATE", "LIMIT", "STREAMING_LIMIT")
 _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
     TableScan: ("TABLE_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB"),
     Filter: ("FILTER",),
@@ -34,6 +35,8 @@ _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
         "UNGROUPED_AGGREGATE",
         "PARTITIONED_AGGREGATE",
     ),
+    n.ApplyNode: ("HASH_JOIN", "CROSS_PRODUCT"),
+    n.EnforceSingleRowNode: ("UNGROUPED_AGGREGATE",),
     n.WindowNode: ("WINDOW", "STREAMING_WINDOW"),
     n.SortNode: ("ORDER_BY",),
     n.TopNNode: (_TOP_N,),
@@ -74,6 +77,12 @@ def _matches(node: PlanNode, operator: ProfileOperator, rows: dict[str, int]) ->
         if node.source.id in rows:
             rows[node.id] = rows[node.source.id]
         return has_match
+    if isinstance(node, n.SetOperationNode):
+        return _set_matches(node, operator, rows)
+    if isinstance(node, n.ApplyNode) and node.value is None and len(operator.sources) == 2:
+        # DuckDB counts up to one row, and adds the count to each row.
+        first, second = operator.sources
+        operator = replace(operator, sources=(first, _counted_once(second)))
     if operator.name not in _OPERATORS.get(type(node), ()):
         return False
     rows[node.id] = operator.rows
@@ -81,10 +90,47 @@ def _matches(node: PlanNode, operator: ProfileOperator, rows: dict[str, int]) ->
     if operator.name == _TOP_N and not isinstance(node, n.TopNNode):
         # DuckDB sorts and cuts by one operator.
         sources = _below_sort(node)
-    return len(sources) == len(operator.sources) and all(
-        _matches(source, below, rows)
-        for source, below in zip(sources, operator.sources, strict=True)
+    return _all_match(sources, operator.sources, rows)
+
+
+def _all_match(
+    nodes: Sequence[PlanNode], operators: Sequence[ProfileOperator], rows: dict[str, int]
+) -> bool:
+    return len(nodes) == len(operators) and all(
+        _matches(node, operator, rows) for node, operator in zip(nodes, operators, strict=True)
     )
+
+
+def _counted_once(operator: ProfileOperator) -> ProfileOperator:
+    while operator.name in _ONCE and len(operator.sources) == 1:
+        has_limit = "LIMIT" in operator.name
+        [operator] = operator.sources
+        if has_limit:
+            break
+    return operator
+
+
+def _set_matches(node: n.SetOperationNode, operator: ProfileOperator, rows: dict[str, int]) -> bool:
+    """Match a set operation. DuckDB's UNION counts no rows; it finds the rows of the others by a
+    join, which joins their numbers for ALL.
+    """
+    rows[node.id] = operator.rows
+    if node.operator == "UNION":
+        has_match = _all_match(node.parts, _union_parts(operator, len(node.parts)), rows)
+        rows[node.id] = sum(rows.get(part.id, 0) for part in node.parts)
+        return has_match
+    while len(operator.sources) == 1:
+        [operator] = operator.sources
+    parts = [below.sources[0] if node.is_all else below for below in operator.sources]
+    return _all_match(node.parts, parts, rows)
+
+
+def _union_parts(operator: ProfileOperator, count: int) -> list[ProfileOperator]:
+    """Return the parts of a UNION; in DuckDB 1 each has two."""
+    parts = list(operator.sources) if operator.name == "UNION" else []
+    while 0 < len(parts) < count and parts[0].name == "UNION":
+        parts = [*parts[0].sources, *parts[1:]]
+    return parts
 
 
 def _below_sort(node: PlanNode) -> tuple[PlanNode, ...]:
