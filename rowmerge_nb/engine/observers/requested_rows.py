@@ -8,7 +8,6 @@ failure does not end the statement.
 
 from __future__ import annotations
 
-import pickle
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
@@ -24,7 +23,7 @@ from rowmerge_nb.engine.spark.passes import merge_pass
 from rowmerge_nb.engine.statements.account import sum_up
 from rowmerge_nb.engine.statements.run_observer import RunObserver
 from rowmerge_nb.engine.tasks.arrow import conform
-from rowmerge_nb.engine.tasks.outcome import RECORD
+from rowmerge_nb.engine.tasks.recorder import TaskRecord
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.page_execution import without_mark
 from rowmerge_nb.plan.plan_nodes import (
@@ -249,7 +248,7 @@ def _read(
 ) -> tuple[PageSample | None, bool]:
     from pyspark.sql import functions as F  # noqa: N812
 
-    task = merge_pass(processor, context, placing=None, sinks=None)
+    task = merge_pass(processor, context)
     with interrupts_afterwards(), room():
         run.transaction.scans.make_views(run.analysis.bindings, read_views(processor))
         rows = input_rows(processor, context)
@@ -259,13 +258,8 @@ def _read(
         rows = rows.orderBy(number).limit(MOST_ROWS + 1)
     table = run.collect(context.spark, rows, context.partitions)
     batches = table.slice(0, MOST_ROWS).combine_chunks().to_batches()
-    payloads = [
-        payload
-        for batch in task.work(iter(batches), 0)
-        for payload in batch.column(RECORD).to_pylist()
-    ]
-    records = [pickle.loads(payload) for payload in payloads if payload is not None]  # noqa: S301 - our own pass has written it, here
-    account = sum_up(records)
+    changed = task.changed(iter(batches), 0)
+    account = sum_up([record for record in changed if isinstance(record, TaskRecord)])
     if account.errors:
         raise account.errors[0]
     pages = account.pages
