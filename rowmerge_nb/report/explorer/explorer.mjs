@@ -369,7 +369,7 @@ function render({ model, el }) {
       note && h("p", { class: "rm-err" }, note),
       moved.length > 0 && h("ul", {}, moved.map(({ row, name, was, is }, index) => h("li", {},
         row === null ? value(name) : h("button", { class: "rx-link", "data-key": `moved-${index}`, click: () => choose(row) }, value(name)),
-        ` ${was === is ? `${was}, with other values` : `${was} \u2192 ${is}`}`))),
+        `: ${was === is ? `${was}, with other values` : `${was} \u2192 ${is}`}`))),
     ];
   }
 
