@@ -180,7 +180,10 @@ def test_a_second_call_goes_on_where_the_budget_ended(engine: Engine, tmp_path: 
     file = tmp_path / "lab.jsonl"
     grid = {**SMALL, "share": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]}
     began = time.monotonic()
-    first = engine.lab(grid=grid, rows=ROWS, seconds=4, results=file)
+    # With the pauses, the budget ends before the grid on a machine of any speed.
+    first = engine.lab(
+        grid=grid, rows=ROWS, seconds=4, results=file, progress=lambda _: time.sleep(0.5)
+    )
     assert time.monotonic() - began < 8
     assert not first.is_complete
     assert "The budget of 4 seconds ended after" in str(first)
