@@ -46,7 +46,7 @@ def test_the_cells_answer_their_questions_in_order(shell, spark):
     [lab] = shown["What does a change cost?"]
     assert "moves fewer bytes than" in lab.text
     [compactions] = shown["How often to compact?"]
-    assert "With a compaction after every 3 statements" in compactions.text
+    assert "With a compaction after every 2 statements" in compactions.text
     [stores] = shown["Which store?"]
     assert "left to merge" in stores.text
     [layout] = shown["Which layout?"]
