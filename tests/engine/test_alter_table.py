@@ -394,9 +394,9 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
         ("lake", "format = 'ORC'", "INVALID_TABLE_PROPERTY", "format can be 'PARQUET'", "format"),
         (
             "lake",
-            "format_version = 3",
+            "format_version = 4",
             "INVALID_TABLE_PROPERTY",
-            "format_version must be 1 or 2",
+            "format_version must be between 1 and 3",
             "format_version",
         ),
         (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, error_text
-from rowmerge_nb.connectors.iceberg.iceberg_types import names_apart, schema_of
+from rowmerge_nb.connectors.iceberg.iceberg_types import default_of, names_apart, schema_of
 from rowmerge_nb.connectors.iceberg.replacing import order_updates
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, sort_fields
 from rowmerge_nb.connectors.iceberg.table_definition import (
@@ -22,6 +22,7 @@ from rowmerge_nb.connectors.iceberg.table_definition import (
     transforms_of,
     written_transform,
 )
+from rowmerge_nb.connectors.iceberg.version_three import VERSION, upgrade
 from rowmerge_nb.connectors.shared.properties import listed_names
 from rowmerge_nb.spi import (
     AddColumn,
@@ -29,11 +30,13 @@ from rowmerge_nb.spi import (
     ColumnMetadata,
     ColumnPosition,
     DropColumn,
+    DropDefault,
     DropField,
     DropNotNull,
     RenameColumn,
     RenameField,
     SetColumnType,
+    SetDefault,
     SetFieldType,
     SetProperties,
     Type,
@@ -114,7 +117,8 @@ def _change_columns(
 ) -> None:
     match alteration:
         case AddColumn(column=column, position=position, after=after):
-            _add_column(update, schema_of([column]).fields[0])
+            version = transaction.table_metadata.format_version
+            _add_column(update, schema_of([column], version).fields[0])
             if position is ColumnPosition.FIRST:
                 update.move_first((column.name,))
             elif position is ColumnPosition.AFTER:
@@ -141,6 +145,10 @@ def _change_columns(
                     hint=_WIDER,
                 )
             update.update_column(path, _iceberg_type(sql_type))
+        case SetDefault(column=name, default=default):
+            _set_default(update, transaction, name, default)
+        case DropDefault(column=name):
+            _set_default(update, transaction, name, None)
         case DropNotNull(column=name):
             update.make_column_optional((name,))
         case SetColumnComment(column=name, comment=comment):
@@ -149,7 +157,25 @@ def _change_columns(
 
 
 def _add_column(update: UpdateSchema, field: NestedField) -> None:
-    update.add_column((field.name,), field.field_type, doc=field.doc, required=field.required)
+    update.add_column(
+        (field.name,),
+        field.field_type,
+        doc=field.doc,
+        required=field.required,
+        default_value=field.initial_default,
+    )
+
+
+def _set_default(
+    update: UpdateSchema, transaction: Transaction, name: str, default: str | None
+) -> None:
+    if transaction.table_metadata.format_version < VERSION:
+        raise ConnectorError(
+            "Default column values are not supported for Iceberg table format version < 3",
+            hint="ALTER TABLE ... SET PROPERTIES format_version = 3 before it.",
+        )
+    column_type = transaction.table_metadata.schema().find_type(name)
+    update.set_default_value((name,), default_of(default, column_type, name))
 
 
 def _iceberg_type(sql_type: Type) -> IcebergType:
@@ -193,7 +219,7 @@ def _change_type(
 def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:
     """Add new last columns to a pyiceberg transaction, or raise NOT_SUPPORTED."""
     with names_apart(), transaction.update_schema() as update:
-        for field in schema_of(columns).fields:
+        for field in schema_of(columns, transaction.table_metadata.format_version).fields:
             _add_column(update, field)
 
 
@@ -211,7 +237,7 @@ def _set_properties(
     if "format_version" in properties:
         version: Any = properties["format_version"] or FORMAT_VERSION
         if version != transaction.table_metadata.format_version:
-            transaction.upgrade_table_version(version)
+            upgrade(transaction, version)
     if "isolation_level" in properties:
         level = properties["isolation_level"]
         if level is not None:

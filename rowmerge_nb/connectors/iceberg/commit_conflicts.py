@@ -12,11 +12,12 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.planning import (
     Content,
     content_of,
+    file_keys,
     known_snapshot,
     may_delete_from,
     partition_of,
-    paths_of,
 )
+from rowmerge_nb.connectors.iceberg.version_three import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -76,6 +77,9 @@ def check(change: Change, table: Table) -> None:
         conflict(handle.name, "it was dropped, and another one has its name")
     if metadata.current_schema_id != handle.schema_id:
         conflict(handle.name, "its columns were altered")
+    if change.read is not None and metadata.format_version != handle.format_version:
+        # Version 3 has no position delete files, and version 2 no deletion vectors.
+        conflict(handle.name, "it was upgraded to another format version")
     if metadata.default_spec_id != handle.spec_id:
         conflict(handle.name, "its partitioning was altered")
     head = metadata.current_snapshot_id
@@ -84,7 +88,7 @@ def check(change: Change, table: Table) -> None:
     if _was_put_back(handle, table):
         conflict(handle.name, "it was put back to an earlier snapshot")
     now = content_of(table, head)
-    live = paths_of(now.data)
+    live = file_keys(now.data)
     missing = sorted(change.deleted_from - live)
     if missing:
         conflict(
@@ -92,9 +96,8 @@ def check(change: Change, table: Table) -> None:
             f"data file '{missing[0]}', rows of which were to be deleted, was removed by another"
             " commit",
         )
-    new_deletes = [
-        entry for entry in now.deletes if entry.data_file.file_path not in change.read.paths
-    ]
+    read_keys = change.read.keys
+    new_deletes = [entry for entry in now.deletes if key_of(entry.data_file) not in read_keys]
     partitions = {
         partition_of(e.data_file) for e in now.data if e.data_file.file_path in change.deleted_from
     }
@@ -103,7 +106,7 @@ def check(change: Change, table: Table) -> None:
         if path is not None:
             conflict(handle.name, f"another commit deleted rows of data file '{path}' too")
     if change.serializable:
-        _check_serializable(change, table, live, paths_of(new_deletes))
+        _check_serializable(change, table, live, file_keys(new_deletes))
 
 
 def check_head(handle: IcebergTableHandle, table: Table) -> None:
@@ -147,7 +150,7 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
     from pyiceberg.expressions import AlwaysTrue
 
     handle, started = change.handle, change.handle.snapshot
-    before = change.read.paths if change.read is not None else frozenset()
+    before = change.read.keys if change.read is not None else frozenset()
     removed = set() if _only_rewrites(change, table) else before - live
     for scan in change.scans or [AlwaysTrue()]:
         current = content_of(table, table.metadata.current_snapshot_id, scan)
@@ -157,7 +160,7 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
                     handle.name, "another commit added rows that the statement would have looked at"
                 )
         for entry in current.deletes:
-            if entry.data_file.file_path in deletes and not _is_rewrite(entry, table):
+            if key_of(entry.data_file) in deletes and not _is_rewrite(entry, table):
                 conflict(handle.name, "another commit deleted rows that the statement looked at")
         # The files of an expired snapshot cannot be filtered: all of them count.
         is_retained = known_snapshot(table.metadata, started) is not None

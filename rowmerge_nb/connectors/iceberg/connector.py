@@ -45,6 +45,7 @@ from rowmerge_nb.connectors.iceberg.table_procedures import (
     TABLE_PROCEDURES,
     procedures_of,
 )
+from rowmerge_nb.connectors.iceberg.version_three import support_version_3
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSinkProvider
 from rowmerge_nb.connectors.shared.arguments import checked_table_name
 from rowmerge_nb.connectors.shared.retention import Retention
@@ -159,6 +160,7 @@ class IcebergConnector(Connector):
             )
             self.catalog = guard(configured)
         guard_decoder()
+        support_version_3()
         # A catalog in memory has a separate database for each thread.
         self.commits_in_thread = not is_in_memory(self.catalog)
         self._directory = directory

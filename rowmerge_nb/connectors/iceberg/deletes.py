@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from itertools import islice
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -11,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
-from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.ordering import ascending
+from rowmerge_nb.connectors.iceberg.deletion_vectors import blob_positions, vector_positions
 from rowmerge_nb.connectors.iceberg.files import open_file, reading
 from rowmerge_nb.connectors.iceberg.projection import find_fields
 
@@ -30,9 +28,7 @@ if TYPE_CHECKING:
 
     Positions = npt.NDArray[np.int64]
 
-_PUFFIN: Final = b"PFA1"
 _BATCH: Final = 1 << 20
-_VECTOR: Final = bytes.fromhex("d1d33964")
 
 
 def deleted_positions(split: IcebergSplit, table: IcebergTableHandle, rows: int) -> Positions:
@@ -42,7 +38,11 @@ def deleted_positions(split: IcebergSplit, table: IcebergTableHandle, rows: int)
         if delete.content == "equality":
             continue
         with reading(table.name, delete.path), open_file(table.io, delete.path) as file:
-            if delete.content == "vector":
+            if delete.vector is not None:
+                offset, size = delete.vector
+                file.seek(offset)
+                parts.append(blob_positions(file.read(size), delete.path, rows))
+            elif delete.content == "vector":
                 parts.append(vector_positions(file.read(), split.path, delete.path, rows))
             else:
                 parts += _positions(file, delete, split.path, rows)
@@ -63,46 +63,6 @@ def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterat
             matching.column("pos").to_numpy(zero_copy_only=False).astype(np.int64)
         )
         yield positions[positions < rows]
-
-
-def vector_positions(puffin: bytes, path: str, location: str, rows: int = 1 << 62) -> Positions:
-    """Return a data file's deletion vector in a Puffin file, or raise ICEBERG_BAD_DATA or
-    NOT_SUPPORTED.
-    """
-    from pyroaring import BitMap64
-
-    if puffin[:4] != _PUFFIN or puffin[-4:] != _PUFFIN:
-        raise ConnectorError(
-            f"File '{location}' should hold deletion vectors, and is not a Puffin file",
-            code="ICEBERG_BAD_DATA",
-            hint="Restore the file, or roll the table back.",
-        )
-    if puffin[-8] & 1:
-        raise ConnectorError(
-            f"The footer of file '{location}' is compressed, which is not supported",
-            hint="Rewrite the table's deletion vectors with another engine.",
-        )
-    size = int.from_bytes(puffin[-12:-8], "little")
-    parts = [np.zeros(0, np.int64)]
-    for blob in json.loads(puffin[-12 - size : -12])["blobs"]:
-        if (
-            blob["type"] != "deletion-vector-v1"
-            or blob["properties"].get("referenced-data-file") != path
-        ):
-            continue
-        # Length, magic, the bitmap in Roaring's portable form, checksum.
-        start, end = blob["offset"], blob["offset"] + blob["length"]
-        if puffin[start + 4 : start + 8] != _VECTOR:
-            raise ConnectorError(
-                f"File '{location}' holds a deletion vector that does not begin as one should",
-                code="ICEBERG_BAD_DATA",
-                hint="Restore the file, or roll the table back.",
-            )
-        bitmap = BitMap64.deserialize(puffin[start + 8 : end - 4])
-        # A run of any length takes a few bytes.
-        count = bitmap.rank(rows - 1) if rows else 0
-        parts.append(np.fromiter(islice(bitmap, count), np.int64, count))
-    return np.concatenate(parts)
 
 
 class EqualityDeletes:

@@ -7,19 +7,22 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.iceberg.handles import PATH_ID, POSITION_ID
+from rowmerge_nb.connectors.iceberg.handles import LINEAGE, PATH_ID, POSITION_ID
 from rowmerge_nb.connectors.iceberg.physical import require_physical_types
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
+from rowmerge_nb.connectors.iceberg.version_three import VERSION
 from rowmerge_nb.connectors.iceberg.writer import footer_of
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pyiceberg.manifest import DataFile
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.typedef import Record
 
+_LINEAGE_IDS: Final = {field.id for field in LINEAGE}
+"""Columns without bounds: new rows have NULL there, which is a number when it is read."""
 _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
@@ -36,7 +39,7 @@ class DataFileEntries:
         self._order_id = (
             table.metadata.default_sort_order_id if shown_keys(table) else UNSORTED_SORT_ORDER_ID
         )
-        self._entries = _Entries(DataFileContent.DATA, schema, table.properties)
+        self._entries = _Entries(DataFileContent.DATA, _with_lineage(schema), table.properties)
 
     def entry(self, fragment: Mapping[str, Any]) -> DataFile:
         from pyiceberg.typedef import Record
@@ -70,6 +73,28 @@ class DeleteFileEntries:
         return self._entries.entry(fragment, target.partition, target.spec_id)
 
 
+def vector_entry(
+    location: str, size: int, vector: tuple[int, int], cardinality: int, target: DataFile
+) -> DataFile:
+    """Return the entry of a data file's deletion vector: its offset and size in a Puffin file."""
+    from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
+
+    entry = DataFile.from_args(
+        VERSION,
+        content=DataFileContent.POSITION_DELETES,
+        file_path=location,
+        file_format=FileFormat.PUFFIN,
+        partition=target.partition,
+        record_count=cardinality,
+        file_size_in_bytes=size,
+        referenced_data_file=target.file_path,
+        content_offset=vector[0],
+        content_size_in_bytes=vector[1],
+    )
+    entry.spec_id = target.spec_id
+    return entry
+
+
 class _Entries:
     """Makes entries of files of one schema: what depends on the schema is computed once."""
 
@@ -78,7 +103,8 @@ class _Entries:
 
         self._content = content
         self._schema = schema
-        self._columns = compute_statistics_plan(schema, dict(properties))
+        columns = compute_statistics_plan(schema, dict(properties))
+        self._columns = _with_mode(columns, "none", lambda number, _: number in _LINEAGE_IDS)
         self._mapping = parquet_path_to_id_mapping(schema)
 
     def entry(
@@ -100,6 +126,7 @@ class _Entries:
                 footer, _without_far_bounds(self._columns), mapping
             )
         entry = DataFile.from_args(
+            VERSION,
             content=self._content,
             file_path=fragment["path"],
             file_format=FileFormat.PARQUET,
@@ -117,18 +144,38 @@ class _Entries:
 def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:
     """Omit bounds of dates and timestamps: pyiceberg cannot read years before 1 or after 9999."""
     from pyiceberg import types as t
-    from pyiceberg.io.pyarrow import MetricModeTypes, MetricsMode
 
     time_types = t.DateType | t.TimestampType | t.TimestamptzType
-    counts_only = MetricsMode(MetricModeTypes.COUNTS)
+    return _with_mode(
+        columns, "counts", lambda _, column: isinstance(column.iceberg_type, time_types)
+    )
+
+
+def _with_mode(
+    columns: Mapping[int, Any], mode: str, applies: Callable[[int, Any], bool]
+) -> dict[int, Any]:
+    from pyiceberg.io.pyarrow import match_metrics_mode
+
     return {
-        number: (
-            replace(column, mode=counts_only)
-            if isinstance(column.iceberg_type, time_types)
-            else column
-        )
+        number: replace(column, mode=match_metrics_mode(mode))
+        if applies(number, column)
+        else column
         for number, column in columns.items()
     }
+
+
+def _with_lineage(schema: Schema) -> Schema:
+    """Add the columns of row lineage, which files of any table may have, unless the names exist."""
+    from pyiceberg.schema import Schema
+    from pyiceberg.types import LongType, NestedField
+
+    names = {field.name.lower() for field in schema.fields}
+    lineage = [
+        NestedField(field.id, field.name, LongType(), required=False)
+        for field in LINEAGE
+        if field.name not in names
+    ]
+    return Schema(*schema.fields, *lineage, schema_id=schema.schema_id)
 
 
 def _value(value: Any, iceberg_type: Any) -> Any:

@@ -24,7 +24,7 @@ from rowmerge_nb.spi import (
     own,
     parse_type,
 )
-from rowmerge_nb.spi.types import VARCHAR
+from rowmerge_nb.spi.types import BIGINT, VARCHAR
 
 PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
 """The field ids of the two columns of position delete files."""
@@ -37,6 +37,7 @@ class Field:
     Args:
         type_name: Iceberg's type: ``"int"``, ``"uuid"``, ``"struct"``, ...
         default: the value in rows of older files.
+        write_default: the value in new rows that do not name the column.
     """
 
     id: int
@@ -48,6 +49,13 @@ class Field:
     fields: tuple[Field, ...] = ()
     comment: str | None = None
     length: int | None = None
+    write_default: Any = None
+
+
+ROW_ID = Field(2_147_483_540, "_row_id", BIGINT, "long")
+LAST_UPDATED = Field(2_147_483_539, "_last_updated_sequence_number", BIGINT, "long")
+LINEAGE = (ROW_ID, LAST_UPDATED)
+"""The reserved columns of version 3 that files have whose rows were in other files before."""
 
 
 @dataclass(frozen=True)
@@ -131,6 +139,13 @@ class IcebergTableHandle(ConnectorTableHandle):
     only: frozenset[str] | None = field(default=None, repr=False)
     sorted_by: tuple[tuple[int, bool, bool], ...] = ()
 
+    @property
+    def lineage(self) -> tuple[Field, ...]:
+        """The columns of row lineage, unless the table has columns of these names."""
+        names = {f.name.lower() for f in self.fields}
+        has_lineage = self.format_version >= 3 and names.isdisjoint(f.name for f in LINEAGE)
+        return LINEAGE if has_lineage else ()
+
 
 @dataclass(frozen=True)
 class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
@@ -201,6 +216,7 @@ class DeleteFile:
     Args:
         whole: whether all of its positions refer to one data file.
         fields: the columns that an equality delete compares.
+        vector: the offset and size of a deletion vector in the file.
         file: its size and number of deletes, as the manifest has them.
     """
 
@@ -208,7 +224,13 @@ class DeleteFile:
     content: str
     whole: bool = False
     fields: tuple[Field, ...] = ()
+    vector: tuple[int, int] | None = None
     file: ReadFile | None = field(default=None, compare=False)
+
+    @property
+    def key(self) -> str:
+        """What identifies it, as `version_three.key_of` does."""
+        return self.path if self.vector is None else f"{self.path}#{self.vector[0]}"
 
 
 @dataclass(frozen=True)
@@ -220,6 +242,8 @@ class IcebergSplit(ConnectorSplit):
         constants: values of partition columns, by field id, for files without these columns.
         carries_rows: whether reading the whole table on the driver is cheaper than a task.
         partition: the file's partition as a path, if the statement reads it.
+        first_row_id: the row id of the file's first row, None before the table has row ids.
+        sequence_number: the number of the commit that has added the file.
     """
 
     path: str
@@ -232,6 +256,8 @@ class IcebergSplit(ConnectorSplit):
     carries_rows: bool = False
     partition: str = ""
     data_file: ReadFile | None = field(default=None, compare=False)
+    first_row_id: int | None = None
+    sequence_number: int | None = None
 
     is_repeatable = True
     """The files of a snapshot do not change."""

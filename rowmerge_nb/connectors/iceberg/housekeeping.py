@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 _PREFIX: Final = re.compile(
-    r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.parquet|writer|[0-9a-f-]{36}(-m\d+)?\.avro)"
+    r"(.+)-[0-9a-f]{8}-([0-9a-f]{32}.*\.(?:parquet|puffin)|writer|[0-9a-f-]{36}(-m\d+)?\.avro)"
 )
 """The name of a statement's file; the first group is the statement."""
 _FOLDER: Final = re.compile(r".+-[0-9a-f]{32}")

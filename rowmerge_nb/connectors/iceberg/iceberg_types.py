@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from contextlib import contextmanager
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
+from rowmerge_nb.connectors.iceberg.default_values import value_of
 from rowmerge_nb.connectors.iceberg.handles import Field
+from rowmerge_nb.connectors.iceberg.version_three import VERSION
 from rowmerge_nb.spi import ColumnMetadata, Type
 from rowmerge_nb.spi.types import (
     BIGINT,
@@ -84,19 +87,23 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
             " supported",
             hint="Read the table through a view of another engine that casts the column.",
         )
-    default = field.initial_default
-    if default is not None and isinstance(iceberg_type, t.PrimitiveType):
-        default = from_json(iceberg_type, default)
+    initial, write = (
+        from_json(iceberg_type, default)
+        if default is not None and isinstance(iceberg_type, t.PrimitiveType)
+        else default
+        for default in (field.initial_default, field.write_default)
+    )
     return Field(
         field.field_id,
         field.name,
         sql,
         word,
         field.required,
-        default,
+        initial,
         parts,
         field.doc or None,
         length,
+        write,
     )
 
 
@@ -117,7 +124,7 @@ def names_apart() -> Iterator[None]:
         ) from error
 
 
-def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
+def schema_of(columns: Sequence[ColumnMetadata], version: int = 2) -> Schema:
     """Return the schema of a new table; as in Trino, a type without a counterpart is widened.
     Others are NOT_SUPPORTED.
     """
@@ -126,21 +133,42 @@ def schema_of(columns: Sequence[ColumnMetadata]) -> Schema:
 
     fields = []
     for number, column in enumerate(columns, 1):
-        if column.default is not None:
+        if column.default is not None and version < VERSION:
             raise AnalysisError(
-                f"Column '{column.name}' has a default value, which Iceberg tables of format"
-                " version 2 do not have",
+                "Default column values are not supported for Iceberg table format version < 3:"
+                f" column '{column.name}'",
                 code="NOT_SUPPORTED",
-                hint="Leave DEFAULT out, and name the value in INSERT.",
+                hint="Leave DEFAULT out and name the value in INSERT, or add format_version = 3.",
             )
         iceberg_type = _to_iceberg(column.type, column.name)
+        default = default_of(column.default, iceberg_type, column.name)
         fields.append(
             NestedField(
-                number, column.name, iceberg_type, required=not column.nullable, doc=column.comment
+                number,
+                column.name,
+                iceberg_type,
+                required=not column.nullable,
+                doc=column.comment,
+                initial_default=default,
+                write_default=default,
             )
         )
     with names_apart():
         return assign_fresh_schema_ids(Schema(*fields))
+
+
+def default_of(text: str | None, iceberg_type: IcebergType, column: str) -> Any:
+    """Return a default value as pyiceberg keeps it in a schema, or raise NOT_SUPPORTED."""
+    from pyiceberg.expressions.literals import literal
+    from pyiceberg.types import DecimalType
+
+    if text is None:
+        return None
+    type_name = "decimal" if isinstance(iceberg_type, DecimalType) else str(iceberg_type)
+    value = value_of(text, type_name, column)
+    if isinstance(iceberg_type, DecimalType) and value is not None:
+        value = value.quantize(Decimal(1).scaleb(-iceberg_type.scale))
+    return None if value is None else literal(value).to(iceberg_type).value
 
 
 def _to_iceberg(sql_type: Type, path: str) -> IcebergType:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections import defaultdict
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.connectors.iceberg.default_values import literal_of
 from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
 from rowmerge_nb.connectors.iceberg.fragments import DataFileEntries, DeleteFileEntries
 from rowmerge_nb.connectors.iceberg.handles import (
@@ -22,15 +24,16 @@ from rowmerge_nb.connectors.iceberg.handles import (
     iceberg_table,
 )
 from rowmerge_nb.connectors.iceberg.iceberg_types import fields_of
+from rowmerge_nb.connectors.iceberg.joined_vectors import write_joined
 from rowmerge_nb.connectors.iceberg.notes import Writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import (
     Content,
     content_of,
+    file_keys,
     known_snapshot,
     live_files,
     matching_content,
-    paths_of,
     rewritable,
     rows_of,
     total_of,
@@ -61,7 +64,7 @@ from rowmerge_nb.connectors.iceberg.write_modes import (
     notices,
     write_mode,
 )
-from rowmerge_nb.connectors.iceberg.writer import target_bytes
+from rowmerge_nb.connectors.iceberg.writer import target_bytes, vector_of
 from rowmerge_nb.connectors.shared.copy_on_write import Rewrite, rewrite_of
 from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.connectors.shared.retention import check_retention
@@ -227,6 +230,7 @@ class IcebergMetadata(ConnectorMetadata):
     checks_reads = True
     keeps_versions = True
     stores_comments = True
+    stores_defaults = True
     evolves_tables = True
     alters_fields = True
     replaces_tables = True
@@ -322,7 +326,14 @@ class IcebergMetadata(ConnectorMetadata):
     ) -> ConnectorTableMetadata:
         handle = iceberg_table(table_handle)
         columns = tuple(
-            ColumnMetadata(f.name, f.type, not f.required, comment=f.comment) for f in handle.fields
+            ColumnMetadata(
+                f.name,
+                f.type,
+                not f.required,
+                literal_of(f.write_default, f.type_name),
+                f.comment,
+            )
+            for f in handle.fields
         )
         return ConnectorTableMetadata(
             handle.name, columns, handle.sql_properties, handle.properties.get(COMMENT)
@@ -531,14 +542,14 @@ class IcebergMetadata(ConnectorMetadata):
         handle = execute.table_handle
         loaded = self._transaction.loaded(handle)
         content = content_of(loaded.table, handle.snapshot)
-        domains, paths = execute.constraint.domains, content.paths
+        domains, paths = execute.constraint.domains, content.keys
         if domains:
             paths = matching_content(
                 loaded.table,
                 handle.snapshot,
                 content,
                 expression_of(execute.constraint, loaded.table.schema()),
-            ).paths
+            ).keys
         if "$path" in domains and domains["$path"].values is not None:
             paths = paths.intersection(domains["$path"].values)
         removed = rewritable(
@@ -548,10 +559,11 @@ class IcebergMetadata(ConnectorMetadata):
             return None
         _, prefix = self._begin_write(session, handle)
         loaded.read, loaded.removed = content, removed
-        source = replace(handle, only=frozenset(paths_of(removed.data)))
+        rewritten = replace(handle, fields=(*handle.fields, *handle.lineage))
+        source = replace(rewritten, only=frozenset(file_keys(removed.data)))
         size = sum(entry.data_file.file_size_in_bytes for entry in removed.data)
         return TableExecution(
-            IcebergInsertTableHandle(handle, prefix),
+            IcebergInsertTableHandle(rewritten, prefix),
             source,
             -(-size // target_bytes(handle.properties)),
         )
@@ -695,7 +707,7 @@ class IcebergMetadata(ConnectorMetadata):
         return Change(
             handle,
             read=loaded.read,
-            deleted_from=paths_of(loaded.removed.data),
+            deleted_from=file_keys(loaded.removed.data),
             removed=loaded.removed,
             scans=tuple(loaded.scans),
             serializable=level.lower() == "serializable" and not compacts,
@@ -722,9 +734,13 @@ class IcebergMetadata(ConnectorMetadata):
         delete_files = DeleteFileEntries()
         if rewrite is not None and loaded.read is not None:
             change.removed = _rewritten(loaded, handle, {files[n] for n in rewrite.removed})
-            change.deleted_from = paths_of(change.removed.data)
+            change.deleted_from = file_keys(change.removed.data)
         described = rewrite.added if rewrite is not None else map(json.loads, fragments)
+        deleted: dict[str, list[Any]] = defaultdict(list)
         for fragment_data in described:
+            if fragment_data["kind"] == "vector":
+                deleted[files[fragment_data["file"]]].append(vector_of(fragment_data))
+                continue
             transaction.committed_files.add(fragment_data["path"])
             description = "data file" if fragment_data["kind"] == "data" else "position delete file"
             name = fragment_data["path"].removeprefix(f"{handle.location.rstrip('/')}/")
@@ -737,6 +753,16 @@ class IcebergMetadata(ConnectorMetadata):
                 target = files[fragment_data["file"]]
                 change.deleted_from.add(target)
                 change.deletes.append(delete_files.entry(fragment_data, entries[target]))
+        if deleted:
+            vectors = write_joined(
+                loaded.table, handle, transaction.prefix, loaded.read or Content(), deleted
+            )
+            transaction.committed_files.add(vectors.location)
+            change.deletes += vectors.entries
+            change.deleted_from |= deleted.keys()
+            change.removed = Content([], list(vectors.replaced))
+            name = vectors.location.removeprefix(f"{handle.location.rstrip('/')}/")
+            summaries.append(Written("deletion vectors", name, vectors.rows, vectors.size))
         properties = {"engine-name": "rowmerge-nb", "rowmerge-nb-query-id": session.query_id}
         if loaded.is_made:
             # The table and its first rows are one commit, which replaces the action of
@@ -759,17 +785,16 @@ def _rewritten(loaded: Loaded, handle: IcebergTableHandle, paths: Collection[str
 
 
 def _check_writable(handle: IcebergTableHandle) -> None:
-    if handle.format_version > 2:
-        raise ConnectorError(
-            f"Iceberg table '{handle.name}' is of format version {handle.format_version}, which"
-            " pyiceberg cannot write",
-            hint="CREATE TABLE ... AS SELECT * FROM it makes a table of version 2.",
-        )
     if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
         raise ConnectorError(
             f"Iceberg table '{handle.name}' is to be written in format"
             f" {handle.properties['write.format.default']}, which is not supported",
             hint="Set its property write.format.default to parquet.",
+        )
+    if "encryption.key-id" in handle.properties:
+        raise ConnectorError(
+            f"Iceberg table '{handle.name}' is encrypted: pyiceberg would lose its keys",
+            hint="Write it with the engine that encrypts it.",
         )
     check_properties(handle)
     for location in (handle.location, handle.data_location):

@@ -12,6 +12,12 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of
 from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
+from rowmerge_nb.connectors.iceberg.version_three import (
+    first_row_id_of,
+    key_of,
+    referenced_file,
+    vector_range,
+)
 from rowmerge_nb.spi import Constraint, ReadFile
 
 if TYPE_CHECKING:
@@ -39,16 +45,17 @@ class Content:
     deletes: list[ManifestEntry] = field(default_factory=list)
 
     @property
-    def paths(self) -> frozenset[str]:
-        return frozenset(paths_of((*self.data, *self.deletes)))
+    def keys(self) -> frozenset[str]:
+        return frozenset(file_keys((*self.data, *self.deletes)))
 
 
 def known_snapshot(metadata: TableMetadata, number: int | None) -> Snapshot | None:
     return None if number is None else metadata.snapshot_by_id(number)
 
 
-def paths_of(entries: Iterable[ManifestEntry]) -> set[str]:
-    return {entry.data_file.file_path for entry in entries}
+def file_keys(entries: Iterable[ManifestEntry]) -> set[str]:
+    """Return what identifies files; this is the path for all but deletion vectors."""
+    return {key_of(entry.data_file) for entry in entries}
 
 
 def content_of(
@@ -209,7 +216,7 @@ class DeleteIndex:
         specs = table.metadata.specs()
         for entry in entries:
             _check_format(entry.data_file, handle, ("PARQUET", "PUFFIN"))
-            path = _only_path(entry.data_file)
+            path = only_path(entry.data_file)
             if path is not None:
                 self._by_path[path].append(entry)
             elif _is_equality(entry) and specs[entry.data_file.spec_id].is_unpartitioned():
@@ -241,11 +248,13 @@ class DeleteIndex:
                 )
             return DeleteFile(file.file_path, "equality", fields=fields, file=_read_file(file))
         if _format(file) == "PUFFIN":
-            return DeleteFile(file.file_path, "vector", file=_read_file(file))
+            return DeleteFile(
+                file.file_path, "vector", vector=vector_range(file), file=_read_file(file)
+            )
         return DeleteFile(
             file.file_path,
             "position",
-            whole=_only_path(file) is not None,
+            whole=only_path(file) is not None,
             file=_read_file(file),
         )
 
@@ -295,13 +304,21 @@ def _path_bounds(delete: DataFile) -> list[bytes | None]:
 
 
 def may_delete_from(delete: DataFile, path: str) -> bool:
+    only = referenced_file(delete)
+    if only is not None:
+        return only == path
     lower, upper = _path_bounds(delete)
     text = path.encode()
     return not ((lower is not None and text < lower) or (upper is not None and text > upper))
 
 
-def _only_path(delete: DataFile) -> str | None:
-    """Return the only data file of a delete file, by equal bounds; a damaged bound is ignored."""
+def only_path(delete: DataFile) -> str | None:
+    """Return the only data file of a delete file, by its entry, or by equal bounds; a damaged bound
+    is ignored.
+    """
+    only = referenced_file(delete)
+    if only is not None:
+        return only
     lower, upper = _path_bounds(delete)
     try:
         return lower.decode() if lower is not None and lower == upper else None
@@ -358,7 +375,7 @@ def rewritable(
         for entry in group
         if all_of_them or len(group) > 1 or deleting[entry.data_file.file_path]
     ]
-    return Content(data, useless_deletes(table, handle, content, paths_of(data)))
+    return Content(data, useless_deletes(table, handle, content, file_keys(data)))
 
 
 def useless_deletes(
@@ -370,7 +387,7 @@ def useless_deletes(
     deleting = _deletes_by_file(table, handle, content)
     useless = set[str]().union(*(deleting[path] for path in removed))
     useless -= set[str]().union(*(paths for path, paths in deleting.items() if path not in removed))
-    return [entry for entry in content.deletes if entry.data_file.file_path in useless]
+    return [entry for entry in content.deletes if key_of(entry.data_file) in useless]
 
 
 def _deletes_by_file(
@@ -378,7 +395,7 @@ def _deletes_by_file(
 ) -> dict[str, set[str]]:
     index = DeleteIndex(table, handle, content.deletes)
     return {
-        entry.data_file.file_path: {one.path for one in index.of(entry)} for entry in content.data
+        entry.data_file.file_path: {one.key for one in index.of(entry)} for entry in content.data
     }
 
 
@@ -424,6 +441,8 @@ def splits_of(
                     small,
                     partition,
                     read_file,
+                    first_row_id_of(file),
+                    entry.sequence_number,
                 )
             )
     return splits
@@ -447,6 +466,8 @@ def whole_files(
                 field_id: entry.data_file.partition[index]
                 for field_id, index in specs[entry.data_file.spec_id].items()
             },
+            first_row_id=first_row_id_of(entry.data_file),
+            sequence_number=entry.sequence_number,
         )
         for number, entry in enumerate(content.data)
     )

@@ -12,6 +12,8 @@ from pyarrow import parquet as pq
 from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
 from rowmerge_nb.connectors.iceberg.files import modified, open_file, reading
 from rowmerge_nb.connectors.iceberg.handles import (
+    LINEAGE,
+    ROW_ID,
     IcebergColumn,
     IcebergHiddenColumn,
     IcebergRowIdColumn,
@@ -190,8 +192,27 @@ def _channel(
     return _values(file_fields[column.field.id], split)
 
 
+def _lineage(file_field: FileField, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
+    """Return the values of a column of row lineage: those of the file, else those of its entry."""
+
+    def values(batch: Any, first: int, rows: int) -> pa.Array:
+        if split.first_row_id is None:
+            implied = pa.nulls(rows, pa.int64())
+        elif file_field.field == ROW_ID:
+            implied = pa.array(np.arange(first, first + rows) + split.first_row_id)
+        else:
+            implied = pa.repeat(pa.scalar(split.sequence_number, pa.int64()), rows)
+        if file_field.name is None:
+            return implied
+        return pc.coalesce(batch.column(file_field.name), implied)
+
+    return values
+
+
 def _values(file_field: FileField, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
     field: Field = file_field.field
+    if field in LINEAGE:
+        return _lineage(file_field, split)
     if file_field.name is None:
         value = split.constants.get(field.id, field.default)
         return lambda _batch, _first, rows: constant(field, value, rows)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.table_definition import COMMENT
+from rowmerge_nb.connectors.iceberg.version_three import upgrade
 from rowmerge_nb.connectors.shared.properties import invalid_property
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def _upgrade(transaction: Transaction, version: int) -> None:
             hint="Leave the property format_version out.",
         )
     if version > has:
-        transaction.upgrade_table_version(version)  # type: ignore[arg-type]
+        upgrade(transaction, version)
 
 
 def _schema(schema: Schema, metadata: TableMetadata) -> Schema:

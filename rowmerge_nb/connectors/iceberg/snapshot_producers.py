@@ -10,7 +10,7 @@ import uuid
 from collections import defaultdict
 from functools import cached_property
 from itertools import chain
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from pyiceberg.manifest import (
     DataFile,
@@ -18,27 +18,44 @@ from pyiceberg.manifest import (
     ManifestEntry,
     ManifestEntryStatus,
     ManifestFile,
+    ManifestListWriter,
+    ManifestListWriterV2,
     ManifestWriter,
     ManifestWriterV1,
     ManifestWriterV2,
     data_file_with_partition,
     manifest_entry_schema_with_data_file,
 )
+from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRefType
 from pyiceberg.table.snapshots import (
     Operation,
+    Snapshot,
     SnapshotSummaryCollector,
     Summary,
     update_snapshot_summaries,
 )
-from pyiceberg.table.update.snapshot import _FastAppendFiles, _MergeAppendFiles, _SnapshotProducer
+from pyiceberg.table.update import (
+    AddSnapshotUpdate,
+    AssertRefSnapshotId,
+    SetSnapshotRefUpdate,
+    UpdatesAndRequirements,
+)
+from pyiceberg.table.update.snapshot import (
+    _FastAppendFiles,
+    _MergeAppendFiles,
+    _new_manifest_list_file_name,
+    _SnapshotProducer,
+)
 from pyiceberg.types import NestedField, StructType
 
 from rowmerge_nb.connectors.iceberg.commit_conflicts import Change, check, check_head
 from rowmerge_nb.connectors.iceberg.planning import Content, content_of
+from rowmerge_nb.connectors.iceberg.version_three import FIRST_ROW_ID, VERSION, key_of, vector_range
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping
 
+    from pyiceberg.io import OutputFile
     from pyiceberg.partitioning import PartitionSpec
     from pyiceberg.schema import Schema
     from pyiceberg.table import Transaction
@@ -81,6 +98,59 @@ class _ManifestWriterV2(_OptionalPartitions, ManifestWriterV2):
     pass
 
 
+class _ManifestWriterV3(_OptionalPartitions, ManifestWriterV2):
+    version = VERSION
+
+
+class _DeleteManifestWriter(_ManifestWriterV2):
+    def content(self) -> ManifestContent:
+        return ManifestContent.DELETES
+
+    @property
+    def _meta(self) -> dict[str, str]:
+        return {**super()._meta, "content": "deletes"}
+
+
+class _DeleteManifestWriterV3(_DeleteManifestWriter):
+    version = VERSION
+
+
+class _ManifestListWriterV3(ManifestListWriterV2):
+    """A manifest list that assigns row ids to the manifests without them.
+
+    Space is left for existing rows too: those of files from before version 3 have none yet.
+    """
+
+    def __init__(
+        self,
+        output: OutputFile,
+        snapshot: int,
+        parent: int | None,
+        sequence_number: int,
+        compression: Any,
+        next_row_id: int,
+    ) -> None:
+        super().__init__(output, snapshot, parent, sequence_number, compression)
+        meta = {**self._meta, "format-version": str(VERSION), "first-row-id": str(next_row_id)}
+        ManifestListWriter.__init__(self, VERSION, output, meta)
+        self.next_row_id = next_row_id
+
+    def prepare_manifest(self, manifest_file: ManifestFile) -> ManifestFile:
+        missing = FIRST_ROW_ID + 1 - len(manifest_file)
+        prepared = ManifestFile(
+            *(manifest_file[index] for index in range(len(manifest_file))), *[None] * missing
+        )
+        prepared = super().prepare_manifest(prepared)
+        if prepared.content == ManifestContent.DATA and prepared[FIRST_ROW_ID] is None:
+            prepared[FIRST_ROW_ID] = self.next_row_id
+            counts = prepared.existing_rows_count, prepared.added_rows_count
+            self.next_row_id += sum(count or 0 for count in counts)
+        return prepared
+
+
+_WRITERS: Final[dict[int, Any]] = {1: _ManifestWriterV1, 2: _ManifestWriterV2, 3: _ManifestWriterV3}
+
+
 class SnapshotProducer(_SnapshotProducer[Any]):
     """Writes manifests for partitionings of dropped columns too."""
 
@@ -103,16 +173,15 @@ class SnapshotProducer(_SnapshotProducer[Any]):
         return self
 
     def new_manifest_writer(self, spec: PartitionSpec) -> ManifestWriter:
-        writer = (
-            _ManifestWriterV1
-            if self._transaction.table_metadata.format_version == 1
-            else _ManifestWriterV2
-        )
+        writer: Any = _WRITERS[self._transaction.table_metadata.format_version]
         output, schema = self.new_manifest_output(), self._schema_of(spec.spec_id)
-        return writer(spec, schema, output, self.snapshot_id, self._compression)
+        manifest: ManifestWriter = writer(spec, schema, output, self.snapshot_id, self._compression)
+        return manifest
 
     def delete_manifest_writer(self, spec_id: int) -> ManifestWriter:
-        return _DeleteManifestWriter(
+        version = self._transaction.table_metadata.format_version
+        writer = _DeleteManifestWriter if version < VERSION else _DeleteManifestWriterV3
+        return writer(
             self.spec(spec_id),
             self._schema_of(spec_id),
             self.new_manifest_output(),
@@ -132,6 +201,47 @@ class SnapshotProducer(_SnapshotProducer[Any]):
     def _schema_of(self, spec_id: int) -> Schema:
         return self._schemas[spec_id]
 
+    def _commit(self) -> UpdatesAndRequirements:
+        metadata = self._transaction.table_metadata
+        if metadata.format_version < VERSION:
+            return super()._commit()
+        manifests, sequence_number = self._manifests(), metadata.next_sequence_number()
+        name = _new_manifest_list_file_name(self._snapshot_id, 0, self.commit_uuid)  # type: ignore[arg-type]
+        location = self._transaction._table.location_provider().new_metadata_location(name)  # noqa: SLF001
+        self._written_manifest_lists.append(location)
+        first_row_id = getattr(metadata, "next_row_id", None) or 0
+        manifest_list = _ManifestListWriterV3(
+            self._io.new_output(location),
+            self._snapshot_id,
+            self._parent_snapshot_id,
+            sequence_number,
+            self._compression,
+            first_row_id,
+        )
+        with manifest_list:
+            manifest_list.add_manifests(manifests)
+        snapshot = {
+            "snapshot-id": self._snapshot_id,
+            "parent-snapshot-id": self._parent_snapshot_id,
+            "manifest-list": location,
+            "sequence-number": sequence_number,
+            "summary": self._summary(self.snapshot_properties),
+            "schema-id": metadata.current_schema_id,
+            "first-row-id": first_row_id,
+            "added-rows": manifest_list.next_row_id - first_row_id,
+        }
+        ref = {
+            "snapshot-id": self._snapshot_id,
+            "ref-name": MAIN_BRANCH,
+            "type": SnapshotRefType.BRANCH,
+        }
+        head = metadata.refs.get(MAIN_BRANCH)
+        unchanged = {"ref": MAIN_BRANCH, "snapshot-id": None if head is None else head.snapshot_id}
+        return (
+            AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
+            SetSnapshotRefUpdate.model_validate(ref),
+        ), (AssertRefSnapshotId.model_validate(unchanged),)
+
     def _changes(
         self, added: Iterable[DataFile], removed: Iterable[ManifestEntry], limit: int = 0
     ) -> dict[str, str]:
@@ -139,11 +249,16 @@ class SnapshotProducer(_SnapshotProducer[Any]):
         own.
         """
         specs, collector = self._transaction.table_metadata.specs(), _Collector(limit)
-        removed_files = (entry.data_file for entry in removed)
-        for add, files in ((collector.add_file, added), (collector.remove_file, removed_files)):
+        added_files, removed_files = list(added), [entry.data_file for entry in removed]
+        for add, files in (
+            (collector.add_file, added_files),
+            (collector.remove_file, removed_files),
+        ):
             for file in files:
                 add(file, schema=self._schema_of(file.spec_id), partition_spec=specs[file.spec_id])
         entries: dict[str, str] = collector.build()
+        _count_vectors(entries, "added", added_files)
+        _count_vectors(entries, "removed", removed_files)
         return entries
 
     def _with_totals(
@@ -174,6 +289,22 @@ class SnapshotProducer(_SnapshotProducer[Any]):
                 candidates[0],
             )
         return schemas
+
+
+def _count_vectors(entries: dict[str, str], word: str, files: Iterable[DataFile]) -> None:
+    """Count deletion vectors apart from position delete files, and with their own size."""
+    vectors = [(file, vector) for file in files if (vector := vector_range(file)) is not None]
+    if not vectors:
+        return
+    changes = {
+        f"{word}-dvs": len(vectors),
+        f"{word}-position-delete-files": -len(vectors),
+        f"{word}-files-size": sum(size - file.file_size_in_bytes for file, (_, size) in vectors),
+    }
+    for name, change in changes.items():
+        number = int(entries.pop(name, "0")) + change
+        if number:
+            entries[name] = str(number)
 
 
 class _Collector(SnapshotSummaryCollector):
@@ -227,22 +358,19 @@ class RowDelta(SnapshotProducer, _MergeAppendFiles):
         return manifests
 
     def _existing_manifests(self) -> list[ManifestFile]:
-        manifests, removed = super()._existing_manifests(), self._change.removed.paths
+        manifests, removed = super()._existing_manifests(), self._change.removed.keys
         return (
             [self._without(manifest, removed) for manifest in manifests] if removed else manifests
         )
 
     def _without(self, manifest: ManifestFile, removed: Collection[str]) -> ManifestFile:
         entries = manifest.fetch_manifest_entry(self._io, discard_deleted=True)
-        if not any(entry.data_file.file_path in removed for entry in entries):
+        if not any(key_of(entry.data_file) in removed for entry in entries):
             return manifest
         with self.writer_like(manifest) as writer:
             for entry in entries:
-                writer.add_entry(
-                    _carried_entry(
-                        entry, self.snapshot_id if entry.data_file.file_path in removed else None
-                    )
-                )
+                is_removed = key_of(entry.data_file) in removed
+                writer.add_entry(_carried_entry(entry, self.snapshot_id if is_removed else None))
         return writer.to_manifest_file()
 
     def _summary(self, snapshot_properties: Mapping[str, str] | None = None) -> Summary:
@@ -254,15 +382,6 @@ class RowDelta(SnapshotProducer, _MergeAppendFiles):
 
     def _validate_concurrency(self) -> None:
         check(self._change, self._transaction._table)  # noqa: SLF001
-
-
-class _DeleteManifestWriter(_ManifestWriterV2):
-    def content(self) -> ManifestContent:
-        return ManifestContent.DELETES
-
-    @property
-    def _meta(self) -> dict[str, str]:
-        return {**super()._meta, "content": "deletes"}
 
 
 class Truncation(SnapshotProducer, _FastAppendFiles):

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
 TABLE_PROPERTIES: Final = {
     "format": "'PARQUET', the only one",
     "format_version": (
-        "version of the table's format: 2 (default), or 1, whose rows cannot be changed"
+        "version of the table's format: 2 (default); 3, with deletion vectors and row lineage; or"
+        " 1, whose rows cannot be changed"
     ),
     "location": "the folder of the table's files; by default a folder of the warehouse",
     "partitioning": (
@@ -134,7 +135,7 @@ def defined_table(metadata: ConnectorTableMetadata) -> Definition:
         {PROPERTIES[name]: property_text(settings[name]) for name in PROPERTIES if name in settings}
     )
     properties.update(extra_properties(settings))
-    schema = schema_of(metadata.columns)
+    schema = schema_of(metadata.columns, version)
     order = order_of(parse_keys(listed_names(settings, "sorted_by")), schema)
     location = _checked_location(str(settings["location"])) if "location" in settings else None
     return Definition(
@@ -197,7 +198,7 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
             properties=("format_version",),
             hint="Leave the property format_version out.",
         )
-    schema = schema_of(metadata.columns)
+    schema = schema_of(metadata.columns, settings.get("format_version", has))
     _spec_of(transforms_of(settings, metadata.columns), schema)
     order_of(parse_keys(listed_names(settings, "sorted_by")), schema)
 
@@ -228,11 +229,10 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
     settings = {name: value for name, value in properties.items() if value is not None}
     _check_one_of("format", str(settings.get("format", "PARQUET")).upper(), ("PARQUET",))
     version = settings.get("format_version", FORMAT_VERSION)
-    if version not in {1, 2}:
+    if version not in {1, 2, 3}:
         raise invalid_property(
             "format_version",
-            f"format_version must be 1 or 2, not {version!r}: pyiceberg cannot write tables of"
-            " other versions",
+            f"format_version must be between 1 and 3, not {version!r}",
             "Leave the property format_version out.",
         )
     if "isolation_level" in settings:

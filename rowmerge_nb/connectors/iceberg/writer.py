@@ -17,6 +17,7 @@ import pyarrow as pa
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.iceberg.deletion_vectors import bitmap_of, positions_of, puffin_of
 from rowmerge_nb.connectors.iceberg.file_values import file_schema, for_file
 from rowmerge_nb.connectors.iceberg.files import create, remove
 from rowmerge_nb.connectors.iceberg.handles import (
@@ -32,6 +33,7 @@ from rowmerge_nb.connectors.iceberg.notes import Presence
 from rowmerge_nb.connectors.iceberg.partitions import folder_of, groups
 from rowmerge_nb.connectors.iceberg.reader import read_split
 from rowmerge_nb.connectors.iceberg.sorting import sorted_rows
+from rowmerge_nb.connectors.iceberg.version_three import VERSION
 from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.connectors.shared.encoding import encodings
@@ -59,6 +61,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import (
         DataFileRef,
+        Field,
         IcebergSplit,
         IcebergTableHandle,
     )
@@ -194,12 +197,31 @@ class FileWriter:
         remove(self._table.io, self.location)
 
 
+def vector_of(fragment: Mapping[str, Any]) -> npt.NDArray[np.int64]:
+    """Return the deleted positions that a sink has given to the commit."""
+    return positions_of(zlib.decompress(base64.b64decode(fragment["bitmap"])))
+
+
 def footer_of(fragment: Mapping[str, Any]) -> pq.FileMetaData:
     return pq.read_metadata(io.BytesIO(zlib.decompress(base64.b64decode(fragment["footer"]))))
 
 
-def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str = "") -> str:
-    name = f"{prefix}-{uuid.uuid4().hex}{suffix}.parquet"
+def write_vectors(
+    table: IcebergTableHandle, prefix: str, vectors: Mapping[str, npt.NDArray[np.int64]]
+) -> tuple[str, int, dict[str, tuple[int, int]]]:
+    """Write a Puffin file of the deletion vectors of data files; return its location and size, and
+    the offset and size of each vector.
+    """
+    content, ranges = puffin_of(vectors)
+    location = _location(table, prefix, "", "-deletes.puffin")
+    what = f"File '{location}' of Iceberg table '{table.name}'"
+    with writing(what, "ICEBERG_WRITER_DATA_ERROR"), create(table.io, location) as stream:
+        stream.write(content)
+    return location, len(content), ranges
+
+
+def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str = ".parquet") -> str:
+    name = f"{prefix}-{uuid.uuid4().hex}{suffix}"
     configured = "write.py-location-provider.impl" in table.io
     if (
         not configured
@@ -213,18 +235,29 @@ def _location(table: IcebergTableHandle, prefix: str, folder: str, suffix: str =
 
 
 class IcebergPageSink(PartitionedSink[FileWriter]):
-    """Writes rows to data files, one open file per partition."""
+    """Writes rows to data files, one open file per partition.
+
+    Args:
+        lineage: columns behind the table's, which copied rows have and new rows lack.
+    """
 
     def __init__(
-        self, table: IcebergTableHandle, prefix: str, presence: Presence | None = None
+        self,
+        table: IcebergTableHandle,
+        prefix: str,
+        presence: Presence | None = None,
+        lineage: tuple[Field, ...] = (),
     ) -> None:
         super().__init__(target_bytes(table.properties), partitioned=bool(table.partitioning))
         self._table = table
         self._prefix = prefix
         self._presence = presence
-        self._schema = file_schema(table.fields)
+        self._fields = (*table.fields, *lineage)
+        self._schema = file_schema(self._fields)
 
     def append_page(self, page: Page) -> None:
+        for field in self._fields[page.num_columns :]:
+            page = page.append_column(field.name, pa.nulls(page.num_rows, field.type.arrow))
         super().append_page(page)
         if (
             self._table.sorted_by
@@ -243,7 +276,7 @@ class IcebergPageSink(PartitionedSink[FileWriter]):
         return FileWriter(self._table, location, self._schema, self._table.sorted_by)
 
     def _write(self, file: FileWriter, rows: Page) -> None:
-        file.append(for_file(rows, self._schema, self._table.fields))
+        file.append(for_file(rows, self._schema, self._fields))
 
     def _entry(self, values: tuple[Any, ...], file: FileWriter) -> dict[str, Any]:
         return {"kind": "data", "partition": list(values), **file.close()}
@@ -257,7 +290,10 @@ class IcebergPageSink(PartitionedSink[FileWriter]):
 
 
 class IcebergMergeSink(ConnectorMergeSink):
-    """Writes inserted rows through a page sink, and one sorted delete file per data file."""
+    """Writes inserted rows through a page sink, and one sorted delete file per data file.
+
+    In version 3 it writes no delete files, and gives the deleted positions to the commit.
+    """
 
     def __init__(
         self,
@@ -273,6 +309,7 @@ class IcebergMergeSink(ConnectorMergeSink):
         self._inserts = IcebergPageSink(table, prefix, presence)
         self._deletes = FilePositions(len(files))
         self._delete_entries: list[dict[str, Any]] = []
+        self._vectors: list[dict[str, Any]] = []
 
     def store_merged_rows(self, page: Page) -> None:
         parts = split_page(page, len(self._table.fields))
@@ -293,13 +330,19 @@ class IcebergMergeSink(ConnectorMergeSink):
         except ConnectorError:
             self.abort()
             raise
-        return [*inserted, *(json.dumps(entry).encode() for entry in self._delete_entries)]
+        entries = [*self._delete_entries, *self._vectors]
+        return [*inserted, *(json.dumps(entry).encode() for entry in entries)]
 
     def _write_deletes(self, number: int, positions: npt.NDArray[np.int64]) -> None:
         if self._presence is not None:
             self._presence.require()
+        if self._table.format_version >= VERSION:
+            # One file has one deletion vector, which the commit joins from those of all writers.
+            bitmap = base64.b64encode(zlib.compress(bitmap_of(positions), 1)).decode("ascii")
+            self._vectors.append({"kind": "vector", "file": number, "bitmap": bitmap})
+            return
         path = self._files[number].path
-        location = _location(self._table, self._prefix, "", "-deletes")
+        location = _location(self._table, self._prefix, "", "-deletes.parquet")
         writer = FileWriter(self._table, location, _DELETES)
         paths = pa.repeat(pa.scalar(path), len(positions))
         writer.append(pa.Table.from_arrays([paths, pa.array(positions)], schema=_DELETES))
@@ -310,6 +353,7 @@ class IcebergMergeSink(ConnectorMergeSink):
         for entry in self._delete_entries:
             remove(self._table.io, entry["path"])
         self._delete_entries.clear()
+        self._vectors.clear()
         self._deletes.clear()
 
 
@@ -338,7 +382,7 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
         if merge_handle.whole_files is None:
             return IcebergMergeSink(table, merge_handle.files, merge_handle.prefix, presence)
         return CopyOnWriteSink(
-            IcebergPageSink(table, merge_handle.prefix, presence),
+            IcebergPageSink(table, merge_handle.prefix, presence, table.lineage),
             len(table.fields),
             len(merge_handle.whole_files),
             partial(_rows_with_ids, merge_handle.whole_files, table),
@@ -348,5 +392,6 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
 def _rows_with_ids(
     files: Sequence[IcebergSplit], table: IcebergTableHandle, number: int
 ) -> Iterator[Page]:
-    columns = [IcebergColumn(field.name, field.type, field) for field in table.fields]
+    fields = (*table.fields, *table.lineage)
+    columns = [IcebergColumn(field.name, field.type, field) for field in fields]
     return read_split(files[number], table, [*columns, IcebergRowIdColumn("$row_id", ROW_ID_TYPE)])

@@ -84,7 +84,7 @@ class CopyOnWriteSink(ConnectorMergeSink):
             matches += count
             copied += rest.num_rows
             if rest.num_rows:
-                self._rows.append_page(rest.select(range(self._width)))
+                self._rows.append_page(rest.select(range(rest.num_columns - 1)))
         if matches != len(deleted):
             raise ValueError(
                 f"Row ids name {len(deleted)} rows of file {number}, at positions {deleted[0]} to"

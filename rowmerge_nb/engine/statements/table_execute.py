@@ -15,6 +15,7 @@ from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableExecuteAnalysis
+from rowmerge_nb.sql.analyzer.queries.relation import table_tree
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -96,13 +97,14 @@ class TableExecuteRun(StatementRun):
             self.skipped = True
             return None
         self.transaction.insert_handle = log.handle = execution.insert_handle
-        source = replace(target, handle=execution.source)
+        # The connector may let the rows carry more columns than the table has.
+        columns = metadata.get_table_metadata(session, execution.source).columns
+        source = replace(target, handle=execution.source, columns=columns)
         self.analysis = replace(analysis, bindings=(source,))
         layout = metadata.get_insert_layout(session, execution.source)
         partitions = execution.writers if layout is None else None
-        plan = plan_insert(
-            target, analysis.tree, analysis.text, (source,), layout, partitions=partitions
-        )
+        tree = table_tree(source, [column.name for column in columns])
+        plan = plan_insert(source, tree, analysis.text, (source,), layout, partitions=partitions)
         # Spark makes the files, as many as the connector asks for.
         self.plan = apply_rules(
             plan,

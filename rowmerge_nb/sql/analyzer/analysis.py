@@ -482,17 +482,12 @@ class DefinitionAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class TableExecuteAnalysis(Analysis):
-    """An ALTER TABLE EXECUTE.
-
-    Args:
-        tree: the query of all rows, for a procedure that rewrites them.
-    """
+    """An ALTER TABLE EXECUTE."""
 
     target: TableBinding
     procedure: TableProcedure
     arguments: Mapping[str, Any]
     constraint: Constraint
-    tree: Query = field(compare=False)
     where: Span | None = None
     kind: str = "ALTER TABLE EXECUTE"
 

@@ -234,6 +234,7 @@ def add_deletes(
 
     pq.write_table(data, path)
     file = DataFile.from_args(
+        3,
         content=DataFileContent[content],
         file_path=f"file://{path}",
         file_format=FileFormat.PARQUET,

@@ -1,7 +1,7 @@
 """Run by another Python, one with the Spark that Iceberg's own runtime is made for: `python runtime.py jar job`.
 
-The job is a JSON file: ``sql`` statements to run in a catalog ``h`` below ``warehouse``, and metadata files to ``read``, the rows of
-which go to standard output as JSON, one list per file.
+The job is a JSON file: ``sql`` statements to run in a catalog ``h`` below ``warehouse``, and metadata files or tables to ``read``, the rows of
+which go to standard output as JSON, one list per file, with the ``hidden`` columns.
 """
 
 from __future__ import annotations
@@ -36,12 +36,14 @@ def main(jar: str, job: str) -> None:
         spark.sql(statement)
     answers = []
     for place in wanted.get("read", []):
-        frame = spark.read.format("iceberg").load(place)
+        is_table = place.startswith("h.")
+        frame = spark.table(place) if is_table else spark.read.format("iceberg").load(place)
+        columns = [*frame.columns, *wanted.get("hidden", [])]
         answers.append(
             [
                 list(row)
                 for row in frame.selectExpr(
-                    *(f"CAST({c} AS string) {c}" for c in frame.columns)
+                    *(f"CAST({c} AS string) {c}" for c in columns)
                 ).collect()
             ]
         )

@@ -16,7 +16,7 @@ from pyroaring import BitMap64
 
 from rowmerge_nb import ConnectorError
 from rowmerge_nb.connectors.iceberg import planning
-from rowmerge_nb.connectors.iceberg.deletes import vector_positions
+from rowmerge_nb.connectors.iceberg.deletion_vectors import vector_positions
 from rowmerge_nb.spi import ColumnDomain, Constraint, parse_type
 from tests.connectors.iceberg.kit import (
     Statement,
@@ -193,6 +193,7 @@ def test_files_without_field_ids_are_read_by_the_name_mapping_and_partition_colu
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
 
     file = DataFile.from_args(
+        3,
         content=DataFileContent.DATA, file_path=f"file://{plain}", file_format=FileFormat.PARQUET, partition=Record(19782, None),
         record_count=2, file_size_in_bytes=plain.stat().st_size,
     )  # fmt: skip
@@ -494,6 +495,7 @@ def test_data_files_of_other_formats_are_refused(
     from pyiceberg.manifest import DataFile, FileFormat
 
     file = DataFile.from_args(
+        3,
         content=entry.data_file.content, file_path="file:///elsewhere/a", file_format=FileFormat[form],
         partition=entry.data_file.partition, record_count=1, file_size_in_bytes=1,
     )  # fmt: skip
@@ -574,11 +576,17 @@ def test_columns_of_version_3_have_their_defaults_in_older_files(tmp_path: Path)
     )
     assert contents(store) == [(1, "a", "x", *row), (2, "a", "x", *row)]
     statement = Statement(store)
-    with pytest.raises(
-        ConnectorError,
-        match=r"NOT_SUPPORTED: Iceberg table 'default.t' is of format version 3, which pyiceberg cannot write",
-    ):
-        statement.metadata.begin_insert(statement.session, statement.handle, ())
+    described = statement.metadata.get_table_metadata(statement.session, statement.handle)
+    statement.rollback()
+    assert [column.default for column in described.columns[3:]] == [
+        "DATE '2024-02-29'",
+        "DECIMAL '1.50'",
+        "UUID '00010203-0405-0607-0809-0a0b0c0d0e0f'",
+        "TIMESTAMP '2024-02-29 12:30:15.123456'",
+        "X'00FF'",
+        "'s'",
+        "7",
+    ]
 
 
 def test_a_constant_is_the_same_as_a_column_of_it() -> None:

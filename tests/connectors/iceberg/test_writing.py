@@ -362,7 +362,7 @@ def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_re
             "Catalog 'iceberg' table property 'sorted' does not exist. There are: format, format_version",
         ),
         ({"format": "ORC"}, "format can be 'PARQUET', not 'ORC'"),
-        ({"format_version": 3}, "format_version must be 1 or 2, not 3: pyiceberg cannot write"),
+        ({"format_version": 4}, "format_version must be between 1 and 3, not 4"),
         (
             {"isolation_level": "none"},
             "isolation_level can be 'serializable' or 'snapshot', not 'none'",

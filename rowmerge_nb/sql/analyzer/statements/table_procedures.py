@@ -11,7 +11,6 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_mixed, refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
-from rowmerge_nb.sql.analyzer.queries.relation import table_tree
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed.domains import conjuncts, constraint_of
@@ -55,7 +54,6 @@ def table_execute(
         procedure,
         arguments,
         constraint,
-        table_tree(target, [column.name for column in target.columns]),
         None if action.where is None else action.where.error_span,
         origins=tuple(context.origins),
     )

@@ -1,0 +1,418 @@
+"""Tables of format version 3: deletion vectors, row lineage, defaults, and what others read of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb import AnalysisError, ConnectorError, Engine, IcebergConnector
+from rowmerge_nb.connectors.iceberg.deletion_vectors import puffin_of, vector_positions
+from rowmerge_nb.connectors.iceberg.handles import LINEAGE, IcebergColumn
+from rowmerge_nb.connectors.iceberg.planning import content_of
+from rowmerge_nb.connectors.iceberg.version_three import first_row_id_of, referenced_file
+from rowmerge_nb.connectors.shared.retention import Retention
+from rowmerge_nb.spi import (
+    AddColumn,
+    ColumnMetadata,
+    ConnectorSession,
+    ConnectorTableMetadata,
+    Constraint,
+    DropDefault,
+    SetDefault,
+    SetProperties,
+    parse_type,
+)
+from tests.connectors.iceberg.kit import (
+    NAME,
+    Statement,
+    add_deletes,
+    by_pyiceberg,
+    contents,
+    delete,
+    files,
+    insert,
+    make_table,
+    rows,
+    table,
+)
+
+DELETE = 2
+
+
+def alter(store: IcebergConnector, alteration: Any) -> None:
+    statement = Statement(store)
+    statement.metadata.alter_table(statement.session, statement.handle, alteration)
+    statement.commit()
+
+
+def upgrade(store: IcebergConnector) -> None:
+    alter(store, SetProperties({"format_version": 3}))
+
+
+def content(store: IcebergConnector) -> Any:
+    loaded = table(store)
+    return content_of(loaded, loaded.metadata.current_snapshot_id)
+
+
+def vectors(store: IcebergConnector) -> dict[str, int]:
+    """Give the number of deleted rows by data file."""
+    entries = [entry.data_file for entry in content(store).deletes]
+    found = {str(referenced_file(file)): file.record_count for file in entries}
+    assert len(found) == len(entries), "a data file has one vector"
+    return found
+
+
+def lineage(store: IcebergConnector) -> dict[int, tuple[int | None, int | None]]:
+    """Give the row id and the last sequence number of every row by its first column."""
+    statement = Statement(store)
+    first = statement.metadata.get_column_handles(statement.session, statement.handle)[0]
+    columns = [first, *(IcebergColumn(field.name, field.type, field) for field in LINEAGE)]
+    provider, found = store.get_page_source_provider(), {}
+    for split in statement.splits():
+        source = provider.create_page_source(
+            statement.transaction, statement.session, split, statement.handle, columns
+        )
+        for page in iter(source.get_next_page, None):
+            found.update(
+                {key: (a, b) for key, a, b in zip(*page.to_pydict().values(), strict=True)}
+            )
+    statement.rollback()
+    return found
+
+
+def ids(store: IcebergConnector) -> list[int]:
+    own = contents(store)
+    assert own == by_pyiceberg(store)
+    return sorted(row[0] for row in own)
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> IcebergConnector:
+    """Make a table with three files in two partitions."""
+    store = make_table(tmp_path, partitioning=("p",), format_version=3)
+    insert(store, rows(1, 2, 3))
+    insert(store, rows(4, 5, 6, p="y"))
+    insert(store, rows(7, 8, 9))
+    return store
+
+
+def test_pyiceberg_reads_the_vectors_of_a_puffin_file() -> None:
+    from pyiceberg.table.deletion_vector import deletion_vectors_from_puffin_file
+    from pyiceberg.table.puffin import PuffinFile
+
+    positions = {
+        "file:///a": np.array([0, 7, 70_000, 2**33 + 5]),
+        "file:///b": np.arange(200_000),
+        "file:///c": np.arange(1, 100_000, 3),
+    }
+    written, ranges = puffin_of(positions)
+    file = PuffinFile(written)
+    read = {
+        vector.referenced_data_file: vector.to_vector().to_pylist()
+        for vector in deletion_vectors_from_puffin_file(file)
+    }
+    assert read == {path: rows.tolist() for path, rows in positions.items()}
+    assert [blob.properties["cardinality"] for blob in file.footer.blobs] == [
+        "4",
+        "200000",
+        "33333",
+    ]
+    assert [(blob.offset, blob.length) for blob in file.footer.blobs] == list(ranges.values())
+    for path, rows_ in positions.items():
+        assert vector_positions(written, path, "f").tolist() == rows_.tolist()
+
+
+def test_a_vector_with_a_wrong_checksum_is_refused() -> None:
+    written, ranges = puffin_of({"file:///a": np.array([3])})
+    offset, size = ranges["file:///a"]
+    damaged = bytearray(written)
+    damaged[offset + size - 6] ^= 1
+    with pytest.raises(ConnectorError, match=r"ICEBERG_BAD_DATA: .* checksum does not match"):
+        vector_positions(bytes(damaged), "file:///a", "f")
+
+
+def test_a_data_file_has_one_vector_which_is_replaced(store: IcebergConnector) -> None:
+    delete(store, 1, 4, 7)
+    assert ids(store) == [2, 3, 5, 6, 8, 9]
+    (puffin,) = {file for file in files(store) if file.suffix == ".puffin"}
+    assert sorted(vectors(store).values()) == [1, 1, 1]
+    delete(store, 2)
+    assert ids(store) == [3, 5, 6, 8, 9]
+    assert sorted(vectors(store).values()) == [1, 1, 2]
+    summary = table(store).current_snapshot().summary.additional_properties
+    assert (summary["added-dvs"], summary["removed-dvs"]) == ("1", "1")
+    assert "added-position-delete-files" not in summary
+    assert puffin in files(store), "two of its vectors are still in use"
+
+
+def test_vectors_of_several_writers_are_joined(store: IcebergConnector) -> None:
+    statement = Statement(store)
+    statement.begin_merge()
+    known = statement.ids()
+    nothing = [None] * 3
+    statement.stage(
+        [(DELETE, known[1], *nothing), (DELETE, known[5], *nothing)],
+        [(DELETE, known[3], *nothing), (DELETE, known[4], *nothing)],
+    )
+    statement.finish()
+    statement.commit()
+    assert ids(store) == [2, 6, 7, 8, 9]
+    assert sorted(vectors(store).values()) == [2, 2]
+
+
+def test_position_deletes_of_version_2_are_joined_with_the_first_vector(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2, 3, 4, 5))
+    insert(store, rows(6, 7, 8, 9))
+    delete(store, 1, 6)
+    paths = [entry.data_file.file_path for entry in content(store).data]
+    by_id = {path: row for path in paths for row in [pa.table({"file_path": [path], "pos": [1]})]}
+    both = pa.concat_tables(by_id.values())
+    add_deletes(store, tmp_path / "whole.parquet", both, "POSITION_DELETES")
+    before = ids(store)
+    assert before == [3, 4, 5, 8, 9]
+    upgrade(store)
+    delete(store, 3)
+    assert ids(store) == [4, 5, 8, 9]
+    kinds = sorted(entry.data_file.file_format.value for entry in content(store).deletes)
+    assert kinds == ["PARQUET", "PARQUET", "PUFFIN"], (
+        "the file about the other data file and that about both remain"
+    )
+    (count,) = (
+        file.record_count
+        for file in (e.data_file for e in content(store).deletes)
+        if file.file_format.value == "PUFFIN"
+    )
+    assert count == 3
+    delete(store, 4, 8)
+    assert ids(store) == [5, 9]
+
+
+def test_equality_deletes_remain_beside_vectors(tmp_path: Path) -> None:
+    store = make_table(tmp_path, format_version=3)
+    insert(store, rows(1, 2, 3, 4))
+    schema = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
+    add_deletes(
+        store, tmp_path / "e.parquet", pa.table({"id": [2]}, schema), "EQUALITY_DELETES", [1]
+    )
+    delete(store, 3)
+    assert [row[0] for row in contents(store)] == [1, 4]
+    assert sorted(entry.data_file.content.name for entry in content(store).deletes) == [
+        "EQUALITY_DELETES",
+        "POSITION_DELETES",
+    ]
+
+
+def test_two_deletes_of_one_data_file_conflict_and_others_do_not(store: IcebergConnector) -> None:
+    first, second = Statement(store), Statement(store)
+    third = Statement(store)
+    for statement, key in ((first, 1), (second, 2), (third, 8)):
+        statement.handle = replace(
+            statement.handle, properties={"write.merge.isolation-level": "snapshot"}
+        )
+        statement.begin_merge()
+        statement.stage([(DELETE, statement.ids()[key], None, None, None)])
+        statement.finish()
+    first.commit()
+    with pytest.raises(ConnectorError, match=r"TRANSACTION_CONFLICT.*deleted rows of data file"):
+        second.commit()
+    second.rollback()
+    third.commit()
+    assert ids(store) == [2, 3, 4, 5, 6, 7, 9]
+    delete(store, 2, 7)
+    assert ids(store) == [3, 4, 5, 6, 9]
+
+
+def test_an_upgrade_conflicts_with_a_running_delete(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2))
+    statement = Statement(store)
+    statement.begin_merge()
+    statement.stage([(DELETE, statement.ids()[1], None, None, None)])
+    statement.finish()
+    upgrade(store)
+    with pytest.raises(ConnectorError, match=r"TRANSACTION_CONFLICT.*upgraded to another format"):
+        statement.commit()
+    statement.rollback()
+    insert(store, rows(3))
+    delete(store, 1)
+    assert ids(store) == [2, 3]
+
+
+def test_files_get_row_ids_which_all_later_commits_keep(store: IcebergConnector) -> None:
+    expected = {key: (key - 1, 2 + (key - 1) // 3) for key in range(1, 10)}
+    assert lineage(store) == expected
+    delete(store, 5)
+    del expected[5]
+    statement = Statement(store)
+    execute = statement.metadata.get_table_handle_for_execute(
+        statement.session, statement.handle, "OPTIMIZE_MANIFESTS", {}, Constraint()
+    )
+    statement.metadata.execute_table_execute(statement.session, execute)
+    statement.commit()
+    assert lineage(store) == expected
+    insert(store, rows(10))
+    assert lineage(store).pop(10)[0] >= 9
+    assert {key: value for key, value in lineage(store).items() if key < 10} == expected
+    metadata: Any = table(store).metadata
+    assert metadata.next_row_id == sum(one.added_rows for one in metadata.snapshots)
+    firsts: list[tuple[Any, Any]] = [
+        (one.first_row_id, one.added_rows) for one in metadata.snapshots
+    ]
+    assert all(a + n <= b for (a, n), (b, _) in pairwise(firsts))
+
+
+def test_an_upgraded_table_gets_row_ids_with_its_next_commit(tmp_path: Path) -> None:
+    store = make_table(tmp_path)
+    insert(store, rows(1, 2, 3))
+    insert(store, rows(4, 5))
+    upgrade(store)
+    assert table(store).metadata.next_row_id == 0
+    assert set(lineage(store).values()) == {(None, None)}
+    insert(store, rows(6))
+    numbers: list[Any] = [number for number, _ in lineage(store).values()]
+    assert sorted(numbers) == list(range(6))
+    assert table(store).metadata.next_row_id == 6
+    before = lineage(store)
+    delete(store, 4)
+    del before[4]
+    assert lineage(store) == before
+
+
+def test_copies_keep_their_lineage_and_take_no_vectors_along(tmp_path: Path) -> None:
+    properties = {"write.merge.mode": "copy-on-write"}
+    store = make_table(tmp_path, format_version=3)
+    insert(store, rows(1, 2, 3))
+    insert(store, rows(4, 5))
+    delete(store, 2)
+    alter(store, SetProperties({"extra_properties": properties}))
+    before = lineage(store)
+    delete(store, 1)
+    assert ids(store) == [3, 4, 5]
+    assert lineage(store) == {key: before[key] for key in (3, 4, 5)}
+    assert content(store).deletes == []
+    delete(store, 5)
+    assert lineage(store) == {key: before[key] for key in (3, 4)}
+    assert len({first_row_id_of(entry.data_file) for entry in content(store).data}) == 2
+
+
+def test_a_table_with_a_column_of_a_reserved_name_is_written_without_lineage(
+    tmp_path: Path,
+) -> None:
+    columns = [("id", "bigint"), ("_row_id", "bigint")]
+    copy = {"write.merge.mode": "copy-on-write"}
+    store = make_table(tmp_path, columns, format_version=3, extra_properties=copy)
+    insert(store, {"id": [1, 2], "_row_id": [7, 8]})
+    statement = Statement(store)
+    statement.begin_merge()
+    statement.stage([(DELETE, statement.ids()[1], None, None)])
+    statement.finish()
+    statement.commit()
+    assert contents(store) == [(2, 8)]
+
+
+def test_vectors_in_use_are_no_orphans_and_others_expire(store: IcebergConnector) -> None:
+    delete(store, 1, 4)
+    delete(store, 2)
+    assert store.orphans(timedelta(0)) == []
+    now = Retention(0, "d")
+    store._upkeep = replace(store._upkeep, least=now)
+    statement = Statement(store)
+    execute = statement.metadata.get_table_handle_for_execute(
+        statement.session, statement.handle, "EXPIRE_SNAPSHOTS", {"retention_threshold": now}, Constraint(),
+    )  # fmt: skip
+    statement.metadata.execute_table_execute(statement.session, execute)
+    statement.commit()
+    assert len(table(store).metadata.snapshots) == 1
+    assert len([file for file in files(store) if file.suffix == ".puffin"]) == 2
+    delete(store, 5, 3, 9)
+    assert ids(store) == [6, 7, 8]
+    assert sorted(vectors(store).values()) == [1, 2, 3]
+
+
+def test_defaults_are_of_version_3(tmp_path: Path) -> None:
+    columns = (ColumnMetadata("id", parse_type("bigint")), ColumnMetadata("n", parse_type("integer"), default="7"))  # fmt: skip
+    store = IcebergConnector(tmp_path)
+    for version in (2, 3):
+        transaction = store.begin_transaction()
+        made = ConnectorTableMetadata(NAME, columns, {"format_version": version})
+        if version == 2:
+            with pytest.raises(
+                AnalysisError, match="not supported for Iceberg table format version < 3"
+            ):
+                store.get_metadata(transaction).create_table(ConnectorSession("c"), made)
+            store.rollback(transaction)
+            continue
+        store.get_metadata(transaction).create_table(ConnectorSession("c"), made)
+        store.commit(transaction)
+    insert(store, {"id": [1], "n": [None]})
+    day = ColumnMetadata("d", parse_type("date"), default="DATE '2024-02-29'")
+    alter(store, AddColumn(day))
+    alter(store, SetDefault("d", "DATE '2025-01-01'"))
+    alter(store, DropDefault("n"))
+    statement = Statement(store)
+    described = statement.metadata.get_table_metadata(statement.session, statement.handle)
+    statement.rollback()
+    assert [column.default for column in described.columns] == [None, None, "DATE '2025-01-01'"]
+    assert [str(value) for value in contents(store)[0]] == ["1", "None", "2024-02-29"]
+
+
+def test_a_vector_is_removed_with_a_statement_that_is_rolled_back(store: IcebergConnector) -> None:
+    before = files(store)
+    statement = Statement(store)
+    statement.begin_merge()
+    statement.stage([(DELETE, statement.ids()[1], None, None, None)])
+    statement.finish()
+    assert len(files(store) - before) == 1
+    statement.rollback()
+    assert files(store) == before
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_compaction_keeps_lineage_and_ends_vectors(spark: Any, store: IcebergConnector) -> None:
+    engine = Engine(spark=spark)
+    engine.add_catalog("lake", store)
+    engine.run("DELETE FROM lake.default.t WHERE id IN (2, 8)")
+    before = lineage(store)
+    engine.run("ALTER TABLE lake.default.t EXECUTE optimize")
+    assert ids(store) == [1, 3, 4, 5, 6, 7, 9]
+    assert lineage(store) == before
+    assert content(store).deletes == []
+    engine.run(
+        "MERGE INTO lake.default.t t USING (VALUES (1, 'x'), (3, 'y'), (11, 'z')) s (id, v) ON t.id = s.id"
+        " WHEN MATCHED AND s.v = 'x' THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v"
+        " WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (s.id, s.v, 'y')"
+    )
+    assert ids(store) == [3, 4, 5, 6, 7, 9, 11]
+    unchanged = {key: before[key] for key in (4, 5, 6, 7, 9)}
+    assert unchanged.items() <= lineage(store).items()
+    engine.undo("lake.default.t")
+    assert lineage(store) == before
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_inserts_and_merges_fill_defaults(spark: Any, tmp_path: Path) -> None:
+    store = IcebergConnector(tmp_path)
+    engine = Engine(spark=spark, dialect="extended")
+    engine.add_catalog("lake", store)
+    engine.run("CREATE TABLE lake.default.t (id bigint, n decimal(5,2) DEFAULT 1.5) WITH (format_version = 3)")  # fmt: skip
+    engine.run("INSERT INTO lake.default.t (id) VALUES 1")
+    engine.run("ALTER TABLE lake.default.t ADD COLUMN d date DEFAULT DATE '2024-02-29'")
+    engine.run(
+        "MERGE INTO lake.default.t t USING (VALUES 1, 2) s (id) ON t.id = s.id"
+        " WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
+    )
+    assert [tuple(map(str, row)) for row in contents(store)] == [
+        ("1", "1.50", "2024-02-29"),
+        ("2", "1.50", "2024-02-29"),
+    ]
+    assert contents(store) == by_pyiceberg(store)
