@@ -115,7 +115,7 @@ def lab(sql: str | None = None, **arguments: Any) -> Lab:
     return default_engine().lab(sql, **arguments)
 
 
-def layouts(table: str, statements: Any, **arguments: Any) -> Layouts:
+def layouts(table: str | None, statements: Any, **arguments: Any) -> Layouts:
     """Compare layouts of a table by what statements touch and read, on the default engine; see
     `Engine.layouts`.
 

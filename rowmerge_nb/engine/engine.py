@@ -616,7 +616,7 @@ class Engine:
 
     def layouts(
         self,
-        table: str,
+        table: str | None,
         statements: Any,
         *,
         layouts: Sequence[str] | None = None,
@@ -627,7 +627,8 @@ class Engine:
         saved. Nothing is written: statements are rehearsed, or read from traces and records.
 
         Args:
-            table: the name of a table in files, as Delta Lake, Iceberg and Hive have them.
+            table: the name of a table in files, as Delta Lake, Iceberg and Hive have them; None for
+                the one that the first statement changes.
             statements: MERGE, UPDATE and DELETE statements of the table: a text, the `pathlib.Path`
                 of a file with statements, or of a saved trace or record, or a list of texts,
                 paths, results, traces and records.

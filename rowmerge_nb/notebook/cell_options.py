@@ -74,6 +74,15 @@ _OF_CELLS: Final = (
         page="lab.md",
     ),
     Option(
+        "Rehearse the statements of the cell, which change one table in files, and show which files"
+        " they touch and read, and what other layouts would have saved; nothing is written. Without"
+        " layouts, those by one column that a statement names.",
+        "layouts",
+        takes="'LAYOUT; LAYOUT'",
+        assumed="",
+        page="lab.md#a-layout-from-statements",
+    ),
+    Option(
         "Evaluate the statement on its target as it was before, and compare what it leaves with"
         " what another engine has committed; nothing is written. States are versions, snapshots,"
         " tags, write ids or moments; without AFTER the table as it is.",
@@ -298,6 +307,15 @@ def lab_arguments(text: str) -> dict[str, Any]:
     return {**arguments, "grid": grid} if grid else arguments
 
 
+def layout_names(text: str) -> list[str] | None:
+    """Parse the value of ``--layouts``, with semicolons between layouts; None for no value.
+
+    >>> layout_names("month(day), region; sorted by id"), layout_names("")
+    (['month(day), region', 'sorted by id'], None)
+    """
+    return list(filter(None, map(str.strip, text.split(";")))) or None
+
+
 def _lab_value(word: str) -> Any:
     if word.lower() in {"true", "false"}:
         return word.lower() == "true"
@@ -357,7 +375,11 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         follows = (
             not word.islower() or not word.isalpha() or word in COMMANDS or STATEMENT.match(word)
         )
-        is_value = bool(option.takes) and "=" in word
+        is_value = bool(option.takes) and (
+            rest.startswith(("'", '"'))
+            or "=" in word
+            or ("(" in word[1:] and not STATEMENT.match(word))
+        )
         if option.assumed is not None and (
             missing or (word not in option.choices and follows and not is_value)
         ):

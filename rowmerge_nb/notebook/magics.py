@@ -28,6 +28,7 @@ from rowmerge_nb.notebook.cell_options import (
     docstring,
     help_text,
     lab_arguments,
+    layout_names,
     parse_line,
     states_of,
 )
@@ -75,6 +76,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
     from rowmerge_nb.trace.lab import Lab
+    from rowmerge_nb.trace.layouts import Layouts
     from rowmerge_nb.trace.store_comparison import StoreComparison
 
 
@@ -221,16 +223,22 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
         def complete(error: RowMergeError) -> None:
             text, offset = statements[number - 1]
+            if use.has("layouts"):
+                # The statements run together, and the error has the text of its own.
+                text, offset = next((s for s in statements if s[0] == error.statement), (text, 0))
             error.statement = error.statement or text
             _note_line(error, rendered, offset, len(text), first_line)
             error.__dict__["cell_parts"] = parts
             error.hint = self._engine_hint(error, engine) or error.hint
-            planned = use.has("explain") or use.has("dry-run")
+            planned = any(map(use.has, (*_PLANNED, "layouts")))
             report = "" if planned else _what_ran(number, len(statements), error.changed)
             error.hint = " ".join(filter(None, [_ended(error.hint, report), report])) or None
 
         def run_all() -> None:
             nonlocal number
+            if use.has("layouts"):
+                self._run_one(engine, rendered.text, 0, use, options, cell, bundles)
+                return
             for text, offset in statements:
                 guard.check()
                 self._run_one(engine, text, offset, use, options, cell, bundles)
@@ -296,13 +304,15 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     def _statement(
         self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]
-    ) -> Result | Comparison | StoreComparison | Audit | Lab:
+    ) -> Result | Comparison | StoreComparison | Audit | Lab | Layouts:
         if use.has("audit"):
             audit_options = _for_audit(use, options)
             return engine.audit(statement=text, **audit_options)
         if use.has("lab"):
             arguments = _for_lab(use, options)
             return engine.lab(text, **arguments)
+        if use.has("layouts"):
+            return engine.layouts(None, text, **_for_layouts(use, options))
         if use.has("compare"):
             return engine.compare(text, **_for_comparison(use, options))
         if use.has("explain"):
@@ -315,7 +325,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return engine.run(text, **only_here, **options)
 
     def _bundle(self, result: Any, use: MagicUse, parts: str | None, first_line: int) -> Bundle:
-        if use.has("compare") or use.has("audit") or use.has("lab"):
+        if any(map(use.has, ("compare", "audit", "lab", "layouts"))):
             return dict(result._repr_mimebundle_())
         if use.has("explain"):
             return plan_bundle(result, use.values["explain"])
@@ -508,6 +518,11 @@ _RUN: Final = re.compile(
 _SQL_BEGINS: Final = re.compile(r"""(?i)[^a-z]|(?:select|with|values|table)\b""")
 _PLANNED: Final = ("explain", "dry-run")
 _RUNS_NOTHING: Final = dict.fromkeys(_PLANNED, "it runs nothing")
+_REPORTED: Final = (
+    *(*_PLANNED, "compare", "audit", "rehearse", "record", "fault", "verify"),
+    *("show", "explore", "predict", "near", "check", "why"),
+)
+"""Options whose output a lab or a comparison of layouts does not have."""
 _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
     "rehearse": {**_RUNS_NOTHING, "compare": "a comparison changes no table anyway"},
     "record": dict.fromkeys((*_PLANNED, "compare", "audit"), "no pages are kept of it"),
@@ -517,13 +532,8 @@ _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
         "audit": "an audit calls no sink of the connector's",
         "verify": "what fails has nothing to be verified",
     },
-    "lab": dict.fromkeys(
-        (
-            *(*_PLANNED, "compare", "audit", "rehearse", "record", "fault", "verify"),
-            *("show", "explore", "predict", "near", "check", "why"),
-        ),
-        "",
-    ),
+    "lab": dict.fromkeys(_REPORTED, ""),
+    "layouts": dict.fromkeys((*_REPORTED, "lab"), ""),
     "compare": dict.fromkeys((*_PLANNED, "show", "explore", "predict", "near", "check", "why"), ""),
     "audit": dict.fromkeys(
         (*_PLANNED, "show", "explore", "predict", "near", "compare", "rehearse", "check", "why"), ""
@@ -614,6 +624,13 @@ def _for_lab(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
 
     supported = {name: value for name, value in options.items() if name not in REFUSED}
     return {**supported, **lab_arguments(use.values["lab"])}
+
+
+def _for_layouts(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
+    from rowmerge_nb.engine.lab.layouts_run import REFUSED
+
+    supported = {name: value for name, value in options.items() if name not in REFUSED}
+    return {**supported, "layouts": layout_names(use.values["layouts"])}
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:

@@ -617,9 +617,11 @@ def test_a_comparison_of_catalogs_names_them_behind_the_equals_sign(notebook):
         ("--lab --explain", "--lab and --explain do not go together"),
         ("--lab=share", "--lab cannot be 'share'"),
         ("--lab 'share=1 share=2'", "--lab has share twice"),
+        ("--layouts --lab", "--layouts and --lab do not go together"),
+        ("--layouts region --check", "--layouts and --check do not go together"),
     ],
 )
-def test_a_lab_has_one_statement_and_no_other_output(notebook, options, message):
+def test_a_lab_and_layouts_have_no_other_output(notebook, options, message):
     assert message in notebook.run(f"%%merge {options}\nDELETE FROM t").text
 
 
@@ -641,6 +643,38 @@ def test_a_lab_gets_its_arguments_from_the_cell(notebook, monkeypatch):
         sql, arguments = calls.pop()
         assert (sql, arguments.get("grid")) == ("DELETE FROM t", grid)
         assert "verify" not in arguments
+
+
+def test_layouts_are_compared_by_all_statements_of_the_cell(notebook, monkeypatch):
+    calls = []
+
+    def layouts(table, statements, **arguments):
+        calls.append((table, statements, arguments))
+        return notebook.engine.compare(statements, by="flows")
+
+    monkeypatch.setattr(notebook.engine, "layouts", layouts, raising=False)
+    for written, names in (
+        ("--layouts", None),
+        ("--layouts region", ["region"]),
+        ("--layouts month(day)", ["month(day)"]),
+        ("--layouts 'region; bucket(id, 16)'", ["region", "bucket(id, 16)"]),
+        ('--layouts="month(day), region"', ["month(day), region"]),
+    ):
+        assert notebook.run(f"%%merge {written}\nDELETE FROM t;\nDELETE FROM t").error is None
+        table, statements, arguments = calls.pop()
+        assert (table, statements.strip()) == (None, "DELETE FROM t;\nDELETE FROM t")
+        assert arguments["layouts"] == names
+        assert "verify" not in arguments
+
+
+def test_an_error_among_statements_for_layouts_has_the_line_of_its_own(notebook, monkeypatch):
+    def layouts(table, statements, **arguments):
+        notebook.engine.run("DELETE FROM t WHERE\nFAIL", **arguments)
+
+    monkeypatch.setattr(notebook.engine, "layouts", layouts, raising=False)
+    shown = notebook.run("%%merge --layouts\nDELETE FROM t;\nDELETE FROM t WHERE\nFAIL")
+    assert "4  FAIL" in shown.text
+    assert "did not run" not in shown.text
 
 
 def test_a_comparison_of_stores_needs_no_names(notebook):

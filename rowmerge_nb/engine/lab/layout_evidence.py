@@ -134,6 +134,27 @@ def text_of(source: str | Trace | Record) -> str:
     return source if isinstance(source, str) else source.statement
 
 
+def table_of(
+    engine: RunningEngine, options: Mapping[str, Any], source: str | Trace | Record, index: int
+) -> TableName:
+    """Return the table whose rows a statement changes, without running it.
+
+    Raises:
+        RowMergeError: the statement is wrong; INVALID_ARGUMENTS if it changes no rows.
+    """
+    if isinstance(source, str):
+        source = engine.run(source, **{**options, "dry_run": True}).trace
+    if source.kind not in ROW_CHANGES:
+        raise RowMergeError(
+            f"Statement {index} is no MERGE, UPDATE or DELETE, but {source.kind}",
+            code="INVALID_ARGUMENTS",
+            hint="Leave it out: it changes no rows of a table.",
+        )
+    name = source.target.name_parts if isinstance(source, Trace) else source.name
+    catalog, schema, table = name
+    return catalog, schema, table
+
+
 def check_statement(
     engine: RunningEngine,
     target: TableName,
@@ -146,15 +167,7 @@ def check_statement(
     Raises:
         RowMergeError: the statement is wrong; INVALID_ARGUMENTS for another table or statement.
     """
-    if isinstance(source, str):
-        source = engine.run(source, **{**options, "dry_run": True}).trace
-    name = source.target.name_parts if isinstance(source, Trace) else source.name
-    if source.kind not in ROW_CHANGES:
-        raise RowMergeError(
-            f"Statement {index} is no MERGE, UPDATE or DELETE, but {source.kind}",
-            code="INVALID_ARGUMENTS",
-            hint="Leave it out: it changes no rows of a table.",
-        )
+    name = table_of(engine, options, source, index)
     if name != target:
         raise RowMergeError(
             f"Statement {index} changes {'.'.join(name)}, and not {'.'.join(target)}",

@@ -24,6 +24,7 @@ from rowmerge_nb.engine.lab.layout_evidence import (
     EvidenceReader,
     check_statement,
     sources_of,
+    table_of,
     text_of,
 )
 from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_options
@@ -60,7 +61,7 @@ class LayoutsRequest:
 
     def check(self) -> None:
         """Raise INVALID_ARGUMENTS for an argument that is not possible."""
-        checked(self.table, "table", str, "the name of a table")
+        checked(self.table, "table", (str, type(None)), "the name of a table, or None")
         checked(
             self.layouts,
             "layouts",
@@ -102,7 +103,12 @@ def _compared(
     engine: RunningEngine, connectors: Mapping[str, Connector], request: LayoutsRequest
 ) -> Layouts:
     sources = sources_of(request.statements)
-    subject = _Subject.of(engine, connectors, request.table)
+    name = (
+        table_of(engine, request.options, sources[0], 1)
+        if request.table is None
+        else engine.full_name(request.table)
+    )
+    subject = _Subject.of(engine, connectors, name)
     for index, source in enumerate(sources, 1):
         check_statement(engine, subject.name, request.options, source, index)
     candidates = _explicit(request.layouts, subject)
@@ -158,8 +164,7 @@ class _Subject:
         return {c.name.lower(): (c.name, c.type) for c in self.metadata.columns}
 
     @staticmethod
-    def of(engine: RunningEngine, connectors: Mapping[str, Connector], table: str) -> _Subject:
-        name = engine.full_name(table)
+    def of(engine: RunningEngine, connectors: Mapping[str, Connector], name: TableName) -> _Subject:
         metadata = existing_table(engine, name)
         connector = connectors[name[0]]
         files = files_of_table(connector, SchemaTableName(name[1], name[2])).values()

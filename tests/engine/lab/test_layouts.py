@@ -146,6 +146,8 @@ def test_the_recommended_layout_saves_what_the_sentence_says(engine: Engine) -> 
     assert [s.rows_shared for s in found.statements] == [1, 1]
     assert [s.rows_inserted for s in found.statements] == [1, 0]
     assert len(found.statements_to_pandas()) == 2 * len(frame)
+    by_statement = engine.layouts(None, statements, namespace={"s": SOURCE})
+    assert (by_statement.table, by_statement.sentence) == (found.table, found.sentence)
     for text in (str(found), found._repr_mimebundle_()["text/html"]):
         assert "bucket(id, 16)" in text
         assert "files touched" in text
