@@ -19,7 +19,7 @@ from rowmerge_nb.base.errors import (
     checked_path,
 )
 from rowmerge_nb.base.names import did_you_mean, quoted
-from rowmerge_nb.engine.lab.grid import points_of
+from rowmerge_nb.engine.lab.grid import GRID, points_of
 from rowmerge_nb.engine.lab.lab_file import LabFile
 from rowmerge_nb.engine.lab.lab_rows import (
     CHANGES,
@@ -29,6 +29,7 @@ from rowmerge_nb.engine.lab.lab_rows import (
     made_rows,
     sampled_rows,
 )
+from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.reruns.compared_stores import costs_of, target_of
 from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_options
 from rowmerge_nb.engine.reruns.temporary_stores import OpenStore, TemporaryStores
@@ -81,6 +82,13 @@ class LabRequest:
         if self.results is not None:
             checked_path(self.results, "results")
         refuse_options("The lab", REFUSED, self.options)
+        for name in GRID.keys() & self.options:
+            raise RowMergeError(
+                f"The lab has no argument '{name}', but a dimension of this name",
+                code="INVALID_ARGUMENTS",
+                hint=f"Pass grid={{'{name}': {self.options[name]!r}}}.",
+            )
+        Options().changed(**self.options)
 
 
 def run_lab(

@@ -248,6 +248,8 @@ def test_an_interrupt_leaves_the_runs_before_it(engine: Engine, tmp_path: Path) 
         ({"grid": {"share": []}}, r"share = \[\] is not possible"),
         ({"grid": {"files": [1.5]}}, "files = .* is not possible"),
         ({"grid": {"store": ["detla"]}}, "There is no store 'detla'"),
+        ({"shares": [0.1]}, "There is no option 'shares'"),
+        ({"share": [0.1]}, "has no argument 'share', but a dimension"),
         ({"verify": "duckdb"}, "The lab and the option verify do not go together"),
         ({"sql": "DELETE FROM t"}, "does not read changes"),
         ({"sql": "SELECT * FROM changes"}, "statements that change rows"),
