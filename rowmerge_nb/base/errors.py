@@ -185,7 +185,7 @@ class RowMergeError(Exception):
         lines = [f"{type(self).__name__}: {self.code}: {position}{self.message}"]
         lines += self.excerpt().split("\n") if self.excerpt() else []
         lines += [self.hint] if self.hint else []
-        calls = _calls_of_user(self)
+        calls = calls_of_user(self)
         return [*lines, "", *calls, "%tb shows the traceback."] if calls else lines
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -198,12 +198,17 @@ class RowMergeError(Exception):
         )
 
 
-def _calls_of_user(error: BaseException) -> list[str]:
+def is_of_package(file: str) -> bool:
+    """Return whether a file of code belongs to this package."""
+    return file.startswith(_PACKAGE)
+
+
+def calls_of_user(error: BaseException) -> list[str]:
     """Return the lines of cells and files that led to the package, the outermost first."""
     calls = []
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
-        if file.startswith(_PACKAGE):
+        if is_of_package(file):
             break
         if frame.f_globals.get("__name__", "").split(".")[0] in {"IPython", "ipykernel"}:
             continue

@@ -17,7 +17,7 @@ from rowmerge_nb.base.words import plural
 from rowmerge_nb.default import prepare_default_engine
 from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
-from rowmerge_nb.notebook import debugging, transformer
+from rowmerge_nb.notebook import call_errors, debugging, transformer
 from rowmerge_nb.notebook.cell_options import (
     COMMANDS,
     FIRST_WORDS,
@@ -812,6 +812,7 @@ def register(shell: InteractiveShell) -> MergeMagic:
     matcher.register(shell, magic.for_completion)
     transformer.register(shell)
     debugging.register(shell)
+    call_errors.register(shell)
     magic.spark_start.register()
     for problem in problems:
         warnings.warn(problem, stacklevel=2)
@@ -865,4 +866,5 @@ def unregister(shell: InteractiveShell) -> None:
     matcher.unregister(shell)
     transformer.unregister(shell)
     debugging.unregister(shell)
+    call_errors.unregister(shell)
     prepare_default_engine(None)
