@@ -1,53 +1,32 @@
-"""The cells of docs/design.md, in a shell."""
+"""docs/design.md and its notebook: the same questions, code and results. Tests of notebooks run the notebook."""
 
 from __future__ import annotations
 
 import re
-from pathlib import Path
 
-import pytest
+import nbformat
 
-from rowmerge_nb import Engine
-from tests.notebook.conftest import Notebook
-
-PAGE = Path(__file__).resolve().parents[2] / "docs" / "design.md"
+from tests.notebook.design_notebook import NOTEBOOK, PAGE, cells_of, with_results
 
 
-@pytest.mark.trial
-def test_the_cells_answer_their_questions_in_order(shell, spark):
-    sections = PAGE.read_text(encoding="utf-8").split("\n## ")
-    shell.run_line_magic("load_ext", "rowmerge_nb")
-    with Engine(spark=spark) as engine:
-        shell.user_ns["engine"] = engine
-        shell.run_line_magic("config", "MergeMagic.engine = 'engine'")
-        notebook = Notebook(shell, engine)
-        shown = {
-            section.partition("\n")[0]: [
-                notebook.run(cell)
-                for cell in re.findall(r"^```\n(%%merge.*?)```", section, re.MULTILINE | re.DOTALL)
-            ]
-            for section in sections
-        }
-        left = engine.run("SELECT id FROM sales ORDER BY id").to_pandas()["id"].tolist()
-    assert all(shown.values()), "each question has a cell"
-    failed = "What happens when it fails?"
-    assert [
-        (title, cell.error)
-        for title, cells in shown.items()
-        for cell in cells
-        if cell.error and title != failed
-    ] == []
-    [failure] = shown[failed]
-    assert failure.failure.changed is False
-    assert left == [1, 2, 3, 4]
-    [paradigms] = shown["Which row change paradigm?"]
-    assert "DELETE_ROW_AND_INSERT_ROW" in paradigms.text
-    assert "CHANGE_ONLY_UPDATED_COLUMNS" in paradigms.text
-    [lab] = shown["What does a change cost?"]
-    assert "moves fewer bytes than" in lab.text
-    [compactions] = shown["How often to compact?"]
-    assert "With a compaction after every 2 statements" in compactions.text
-    [stores] = shown["Which store?"]
-    assert "left to merge" in stores.text
-    [layout] = shown["Which layout?"]
-    assert "2 writers" in layout.text
+def test_the_notebook_has_the_texts_and_the_code_of_the_page() -> None:
+    notebook = nbformat.read(NOTEBOOK, as_version=4)
+    assert [(cell.cell_type, cell.source) for cell in notebook.cells] == [
+        (cell.cell_type, cell.source) for cell in cells_of(PAGE.read_text(encoding="utf-8"))
+    ]
+
+
+def test_the_page_has_the_results_of_the_notebook() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == with_results(page, nbformat.read(NOTEBOOK, as_version=4))
+
+
+def test_each_question_has_code_and_numbers_before_the_sentence_that_reads_them() -> None:
+    _, *sections = PAGE.read_text(encoding="utf-8").split("\n## ")
+    assert len(sections) == 9
+    for section in sections:
+        question, _, rest = section.partition("\n")
+        *_, result, reading = re.split(r"```(?:text)?\n", rest)
+        assert question.endswith("?")
+        assert re.search(r"\d", result), question
+        assert re.search(r"\d", reading.strip().partition("\n\n")[0]), question
