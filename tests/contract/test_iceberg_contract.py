@@ -50,6 +50,13 @@ class TestIcebergCopyOnWrite(TestIceberg):
     layouts = {name: {**layout, **COPY_ON_WRITE} for name, layout in TestIceberg.layouts.items()}
 
 
+class TestIcebergVersionThree(TestIceberg):
+    """A sample of the same tables, whose deleted rows are in deletion vectors."""
+
+    layouts = {"by column": {"partitioning": ("name",), "format_version": 3}}
+    types = ("bigint", "varchar")
+
+
 for check in vars(ReadingChecks):
     # INSERT and reading are those of `TestIceberg`; a MERGE numbers the files that it rewrites.
     if check.startswith("test_") and "once_the_merge_has_begun" not in check:

@@ -86,6 +86,13 @@ class IcebergServer(Server):
         return in_case_types(case, table.scan().to_arrow())
 
 
+class VersionThreeServer(IcebergServer):
+    """Writes deletion vectors."""
+
+    def _properties(self, transforms: tuple[str, ...]) -> list[str]:
+        return [*super()._properties(transforms), "format_version = 3"]
+
+
 class CopyOnWriteServer(IcebergServer):
     """Differs from `IcebergServer` in what commits of changed rows write, and in nothing else."""
 
@@ -112,14 +119,17 @@ def in_case_types(case: Mapping[str, Any], rows: pa.Table) -> list[str]:
     return row_texts([kind for _, kind in columns], pa.Table.from_arrays(arrays, names=names))
 
 
-def commits_changes(case: Mapping[str, Any]) -> bool:
-    return "error" not in case["expect"] and case["theme"] in {"clauses", "partitioned"}
+def is_for(name: str, case: Mapping[str, Any]) -> bool:
+    """Return whether a store has a case: its other ways of writing have those that commit changes."""
+    themes = {"iceberg copy-on-write": {"clauses", "partitioned"}, "iceberg version 3": {"partitioned"}}  # fmt: skip
+    return name not in themes or ("error" not in case["expect"] and case["theme"] in themes[name])
 
 
 SERVERS = {
     "hive": HiveServer,
     "iceberg": IcebergServer,
     "iceberg copy-on-write": CopyOnWriteServer,
+    "iceberg version 3": VersionThreeServer,
     "delta": DeltaServer,
 }
 
@@ -136,7 +146,7 @@ def server(request: Any, spark: Any, tmp_path_factory: Any) -> Iterator[Server]:
         pytest.param(name, *case.values, id=f"{name}-{case.id}", marks=case.marks)
         for name in SERVERS
         for case in cases_on(name.split()[0], without=WITHOUT_TABLES.get(name, ()))
-        if name != "iceberg copy-on-write" or commits_changes(case.values[0])
+        if is_for(name, case.values[0])
     ],
     indirect=["server"],
 )

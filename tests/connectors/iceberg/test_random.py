@@ -23,8 +23,9 @@ class LakeUnderTest(TableUnderTest):
 
     name = "rowmerge_nb on Iceberg"
 
-    def __init__(self, engine: Any, store: IcebergConnector, mode: str) -> None:
+    def __init__(self, engine: Any, store: IcebergConnector, mode: str, version: int) -> None:
         super().__init__(engine)
+        self._version = version
         self._store = store
         self._extra = {f"write.{word}.mode": mode for word in ("merge", "update", "delete")}
         self._count = 0
@@ -45,6 +46,7 @@ class LakeUnderTest(TableUnderTest):
             columns,
             name,
             partitioning=tuple(partitioning),
+            format_version=self._version,
             extra_properties=self._extra,
         )
         # In two commits, so that there are several files.
@@ -67,11 +69,14 @@ class LakeUnderTest(TableUnderTest):
         return own
 
 
-@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+@pytest.mark.parametrize(
+    ("mode", "version"),
+    [("merge-on-read", 2), ("copy-on-write", 2), ("merge-on-read", 3), ("copy-on-write", 3)],
+)
 def test_random_statements_on_iceberg_tables_end_as_the_oracle_says(
-    spark: Any, tmp_path: Path, mode: str
+    spark: Any, tmp_path: Path, mode: str, version: int
 ) -> None:
     store = IcebergConnector(tmp_path)
     agree_with_the_oracle(
-        spark, store, lambda engine: LakeUnderTest(engine, store, mode), range(15), 2718
+        spark, store, lambda engine: LakeUnderTest(engine, store, mode, version), range(15), 2718
     )
