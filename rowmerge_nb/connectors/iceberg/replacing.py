@@ -75,7 +75,7 @@ def _upgrade(transaction: Transaction, version: int) -> None:
     if version < has:
         raise ConnectorError(
             f"Cannot downgrade v{has} table to v{version}",
-            hint="Leave the property format_version out.",
+            hint=f"Write WITH (format_version = {has}).",
         )
     if version > has:
         upgrade(transaction, version)

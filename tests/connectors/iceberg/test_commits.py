@@ -383,8 +383,9 @@ def die_in(folder: str, step: str) -> None:
     deleting(IcebergConnector(folder), 1, insert=7).commit()
 
 
-def test_many_threads_that_insert_and_delete_lose_nothing(tmp_path: Path) -> None:
-    store = make_table(tmp_path, isolation_level="snapshot")
+@pytest.mark.parametrize("version", [2, 3])
+def test_many_threads_that_insert_and_delete_lose_nothing(tmp_path: Path, version: int) -> None:
+    store = make_table(tmp_path, isolation_level="snapshot", format_version=version)
     with table(store).transaction() as update:
         update.set_properties(
             {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from dataclasses import replace
 from datetime import timedelta
 from itertools import pairwise
@@ -13,6 +14,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import AnalysisError, ConnectorError, Engine, IcebergConnector
+from rowmerge_nb.connectors.iceberg import writer
 from rowmerge_nb.connectors.iceberg.deletion_vectors import puffin_of, vector_positions
 from rowmerge_nb.connectors.iceberg.handles import LINEAGE, IcebergColumn
 from rowmerge_nb.connectors.iceberg.planning import content_of
@@ -373,6 +375,29 @@ def test_a_vector_is_removed_with_a_statement_that_is_rolled_back(store: Iceberg
     assert len(files(store) - before) == 1
     statement.rollback()
     assert files(store) == before
+
+
+def test_a_full_disk_under_vectors_leaves_the_table_and_nothing_else(
+    store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before, own = files(store), contents(store)
+    statement = Statement(store)
+    statement.begin_merge()
+    statement.stage([(DELETE, statement.ids()[1], None, None, None)])
+
+    def full(_: Any, location: str) -> Any:
+        stream = create(_, location)
+        stream.write(b"PFA1")
+        stream.close()
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    create = writer.create
+    with monkeypatch.context() as patched:
+        patched.setattr(writer, "create", full)
+        with pytest.raises(ConnectorError, match=r"GENERIC_INSUFFICIENT_RESOURCES: .*puffin"):
+            statement.finish()
+    statement.rollback()
+    assert (files(store), contents(store)) == (before, own)
 
 
 @pytest.mark.spark
