@@ -30,14 +30,11 @@ _COMPARISONS: Final = frozenset({"<>", "<", "<=", ">", ">="})
 
 @dataclass(frozen=True)
 class JoinSides:
-    """The columns of both sides of a join."""
-
     first: frozenset[str]
     second: frozenset[str]
 
     @classmethod
     def of(cls, node: Join) -> JoinSides:
-        """Return the sides of a join."""
         return cls(*(frozenset(symbol.name for symbol in side.outputs) for side in node.sources))
 
     def on_first(self, term: Typed) -> bool:
@@ -67,7 +64,6 @@ class JoinCondition:
 
 
 def join_condition(node: Join) -> JoinCondition:
-    """Return the condition of a join with equalities, or raise UnprintableError."""
     sides = JoinSides.of(node)
     keys, on_first, on_second, rest = [], [], [], []
     for term in conjuncts(node.predicate):
@@ -161,7 +157,6 @@ def _all_below(node: PlanNode) -> Iterator[PlanNode]:
 
 
 def _most_rows(node: PlanNode) -> int | None:
-    """Return an upper limit of a node's rows, or None."""
     if isinstance(node, TableScan):
         return node.table.estimated_rows
     if isinstance(node, n.EnforceSingleRowNode) or (

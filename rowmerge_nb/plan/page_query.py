@@ -227,7 +227,6 @@ class _Texts:
         return f"SELECT * FROM ({f' {word} '.join(parts)})"
 
     def _subquery(self, node: n.ApplyNode) -> str:
-        """Return rows with the answer of EXISTS or IN."""
         if node.correlation:
             raise UnprintableError("a correlated subquery")
         text = f"EXISTS ({self._all_of(node.query)})"

@@ -147,7 +147,6 @@ class Source(PlanNode):
 
     @cached_property
     def nodes(self) -> PlanNode:
-        """The last node of the query."""
         from rowmerge_nb.plan.query_planner import source_nodes
 
         return self.planned or source_nodes(self)
@@ -202,8 +201,6 @@ class AssignUniqueId(PlanNode):
 
 @dataclass(frozen=True)
 class Assignment:
-    """A computed column."""
-
     symbol: Symbol
     value: Typed
     text: str

@@ -38,8 +38,6 @@ def _values(keys: Sequence[e.Sort]) -> tuple[e.Typed, ...]:
 
 @dataclass(frozen=True, kw_only=True)
 class QueryPlanNode(PlanNode):
-    """Base of these nodes."""
-
     @property
     def name(self) -> str:
         return type(self).__name__.removesuffix("Node")
@@ -68,7 +66,6 @@ class ValuesNode(QueryPlanNode):
 
     @property
     def details(self) -> tuple[str, ...]:
-        """The first rows."""
         names = {symbol.name for symbol in self.outputs}
         indexes = [index for index, column in enumerate(self.columns) if column.symbol in names]
         if not indexes:
@@ -85,8 +82,6 @@ class ValuesNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableFunctionProcessorNode(QueryPlanNode):
-    """The rows of a table function."""
-
     meaning: ClassVar[str] = "Produces the rows of a table function."
     function: str
 
@@ -97,8 +92,6 @@ class TableFunctionProcessorNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class RecursionStepNode(QueryPlanNode):
-    """The rows of one step of a recursion."""
-
     meaning: ClassVar[str] = "The rows of the step before, computed again."
     level: int
 
@@ -178,8 +171,6 @@ class GroupIdNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class AggregateNode(QueryPlanNode):
-    """Groups, with aggregates."""
-
     meaning: ClassVar[str] = "Makes one row of each group."
     source: PlanNode
     keys: tuple[e.Column, ...]
@@ -289,8 +280,6 @@ class ApplyNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class CorrelatedJoinNode(QueryPlanNode):
-    """A query that runs for each row."""
-
     meaning: ClassVar[str] = "Runs a query for each row, with columns of that row."
     source: PlanNode
     query: PlanNode
@@ -321,8 +310,6 @@ class EnforceSingleRowNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class SortNode(QueryPlanNode):
-    """Rows in an order."""
-
     meaning: ClassVar[str] = "Puts rows in order."
     source: PlanNode
     order_by: tuple[e.Sort, ...]

@@ -42,8 +42,6 @@ _WINDOW: Final = "window"
 
 @dataclass(frozen=True)
 class QueryPlan:
-    """The unpruned nodes of a query."""
-
     root: PlanNode
     columns: tuple[e.Column, ...]
 
@@ -600,7 +598,6 @@ class _QueryPlanner:
         return self._node(n.ValuesNode, columns, count=rows, first=first, columns=columns)
 
     def _one_row(self) -> n.ValuesNode:
-        """Return the row that a SELECT without FROM reads."""
         return self._values((), 1, lambda _: [[]])
 
 

@@ -85,7 +85,6 @@ class RuleSettings:
     remote_executors: bool = False
 
     def __post_init__(self) -> None:
-        """Check that sizes are sizes."""
         for size in ("small_rows", "key_rows", "few_tasks_rows", "packed_bytes", "one_task_bytes"):
             checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
         usual = "a whole number from 0 on, or None for what the machine has room for"

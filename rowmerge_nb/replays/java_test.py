@@ -46,7 +46,6 @@ _CONFLICT: Final = "TRANSACTION_CONFLICT"
 
 
 def write_java_test(result: Replay, file: Path, *, expect_error: bool) -> str:
-    """Return the text of a test for JUnit 5."""
     if not re.fullmatch(r"[A-Za-z_$][\w$]*", file.stem, re.ASCII):
         raise RowMergeError(
             f"A class of Java cannot be named '{file.stem}'",

@@ -332,8 +332,6 @@ def _listed(numbers: Sequence[int]) -> str:
 
 
 class _CallError(Exception):
-    """A call of the connector raised ``of``."""
-
     def __init__(self, of: BaseException, step: str, number: int | None) -> None:
         super().__init__(step)
         self.of, self.step, self.number = of, step, number

@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
 
 class _RecordedSplit(SplitRun):
-    """A split whose changed rows are those of the record."""
-
     def __init__(self, task: SplitPass, number: int, rows: Page) -> None:
         super().__init__(task, number, task.splits[number], ())
         self.recorder = self.error_recorder = KeptError(number, 0, caller="split")

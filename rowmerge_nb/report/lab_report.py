@@ -132,7 +132,6 @@ def _ratio(value: float | None) -> str:
 
 
 def _refusals(lab: Lab) -> list[str]:
-    """Return the refusals of stores, each once."""
     return list(
         dict.fromkeys(f"{run.point.store}: {run.refusal}" for run in lab.runs if run.refusal)
     )

@@ -33,8 +33,6 @@ _OTHER: Final = {
 
 @dataclass(frozen=True)
 class Question:
-    """A question with its choices."""
-
     topic: str
     text: str
     choices: tuple[str, ...]

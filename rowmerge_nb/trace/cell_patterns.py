@@ -107,8 +107,6 @@ def _of_column(expected: pa.ChunkedArray, actual: pa.ChunkedArray, differs: Mask
 
 @dataclass(frozen=True)
 class _Cells:
-    """The differing cells of one column."""
-
     expected: pa.ChunkedArray
     actual: pa.ChunkedArray
 

@@ -58,7 +58,6 @@ def _columns(
     pages: PageSample,
     rows: npt.NDArray[np.int64],
 ) -> dict[str, list[Any]]:
-    """Return the columns of rows of a page sample."""
     unknown = [None] * len(rows)
     old: dict[str, pa.Array] = {}
     source_rows: list[Any] = unknown

@@ -18,7 +18,6 @@ UNEVEN: Final = 1.5
 
 
 def advice_of(lab: Lab) -> tuple[str, ...]:
-    """Return the advice of all measured runs."""
     sentences = [*_stores(lab), *_compactions(lab), *_partitionings(lab), *_skew(lab)]
     return tuple(sentences[:MOST_SENTENCES])
 

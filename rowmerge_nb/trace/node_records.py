@@ -52,8 +52,6 @@ class BranchRecord:
 
 @dataclass(frozen=True)
 class ScanFacts:
-    """Facts about a scan."""
-
     target: bool
     name: str
 
@@ -67,8 +65,6 @@ class QueryFacts:
 
 @dataclass(frozen=True)
 class ProjectFacts:
-    """The symbols that a Project computes."""
-
     assigned: tuple[str, ...]
 
 

@@ -47,8 +47,6 @@ class RecordedFailure:
 
 @dataclass(frozen=True)
 class HandedPage:
-    """A page that the connector got."""
-
     number: int
     page: pa.RecordBatch
 

@@ -46,8 +46,6 @@ FILE_METRICS: Final = (
 
 @dataclass(frozen=True)
 class SinkFragment:
-    """A fragment that a sink returned."""
-
     bytes: int
     text: str = ""
 

@@ -67,8 +67,6 @@ class DeltaTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class DeltaTableExecuteHandle(ConnectorTableExecuteHandle):
-    """A call of a table procedure."""
-
     table_handle: DeltaTableHandle
     procedure: str
     arguments: Mapping[str, Any]

@@ -103,8 +103,6 @@ class DeltaTransaction:
 
 
 class DeltaMetadata(ConnectorMetadata):
-    """The metadata of one transaction."""
-
     keeps_versions = True
     stores_comments = True
     replaces_tables = True
@@ -531,7 +529,6 @@ def _details(session: ConnectorSession, metrics: Mapping[str, int]) -> dict[str,
 def _version_of(
     table: DeltaTable, name: SchemaTableName, version: ConnectorTableVersion, time_zone: str
 ) -> int:
-    """Return the number of a version, or raise INVALID_ARGUMENTS."""
     pointer = version.version
     if version.pointer_type is PointerType.TEMPORAL:
         instant = version.instant(time_zone)

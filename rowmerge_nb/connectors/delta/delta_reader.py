@@ -44,8 +44,6 @@ PAGE_ROWS: Final = 65_536
 
 
 class DeltaPageSourceProvider(ConnectorPageSourceProvider):
-    """Creates page sources."""
-
     def create_page_source(
         self,
         transaction_handle: ConnectorTransactionHandle,

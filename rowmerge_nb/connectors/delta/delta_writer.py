@@ -184,8 +184,6 @@ class DeltaPageSink(PartitionedSink[_FileWriter]):
 
 
 class DeltaPageSinkProvider(ConnectorPageSinkProvider):
-    """Creates sinks."""
-
     def create_page_sink(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -172,8 +172,6 @@ def _sums(
 
 @dataclass(frozen=True)
 class HiveBucketFunction(BucketFunction):
-    """The buckets of inserted rows."""
-
     handle: HivePartitioningHandle
 
     @property
@@ -208,8 +206,6 @@ class HiveUpdateBucketFunction(BucketFunction):
 
 
 class HivePartitioningProvider(ConnectorNodePartitioningProvider):
-    """Bucket functions of bucketed tables."""
-
     def get_bucket_function(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -179,8 +179,6 @@ class HiveMergeSink(ConnectorMergeSink):
 
 
 class HivePageSinkProvider(ConnectorPageSinkProvider):
-    """A factory of sinks."""
-
     def create_page_sink(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -30,8 +30,6 @@ class HiveRowIdColumn(ColumnHandle):
 
 @dataclass(frozen=True)
 class HiveTableHandle(ConnectorTableHandle):
-    """A table and its snapshot."""
-
     table: HiveTable
     snapshot: Snapshot
 
@@ -54,8 +52,6 @@ class HiveMergeTableHandle(ConnectorMergeTableHandle):
 
 @dataclass(frozen=True)
 class HiveInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT."""
-
     table_handle: HiveTableHandle
     write: HiveWrite
 

@@ -94,8 +94,6 @@ class HiveTransaction:
 
 
 class HiveAcidMetadata(UpdatableMetadata):
-    """The metadata of one transaction."""
-
     def __init__(self, metastore: Metastore, transaction: HiveTransaction) -> None:
         self._metastore = metastore
         self._transaction = transaction

@@ -206,8 +206,6 @@ def _check_version(file: Path, table: HiveTable) -> None:
 
 
 class HivePageSourceProvider(ConnectorPageSourceProvider):
-    """Creates page sources."""
-
     def create_page_source(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -253,7 +253,6 @@ def folder_errors(folder: Path) -> Iterator[None]:
 
 
 def data_files(folder: Path) -> list[Path]:
-    """Return the visible files directly in a base or delta."""
     entries = _entries(folder)
     lengths = {
         entry.name.removesuffix(STREAM_LENGTH)

@@ -22,8 +22,6 @@ _METADATA: Final = "/metadata"
 
 @dataclass
 class Census:
-    """The tables of a catalog."""
-
     tables: list[Table] = field(default_factory=list)
     known_paths: set[str] = field(default_factory=set)
     errors: dict[SchemaTableName, Exception] = field(default_factory=dict)

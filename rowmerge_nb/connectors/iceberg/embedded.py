@@ -163,7 +163,6 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
             self._local.path = None
 
     def metadata_files(self) -> list[str]:
-        """Return all tables' current metadata files."""
         files = select(IcebergTables.metadata_location).where(
             IcebergTables.catalog_name == self.name
         )

@@ -60,8 +60,6 @@ LINEAGE = (ROW_ID, LAST_UPDATED)
 
 @dataclass(frozen=True)
 class IcebergColumn(ColumnHandle):
-    """A column of a table."""
-
     field: Field
 
 
@@ -149,8 +147,6 @@ class IcebergTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class IcebergTableExecuteHandle(ConnectorTableExecuteHandle):
-    """A call of a table procedure."""
-
     table_handle: IcebergTableHandle
     procedure: str
     arguments: Mapping[str, Any]

@@ -520,6 +520,5 @@ def expired_files(table: Table, expired: Collection[int]) -> set[str]:
 
 
 def files_below(folder: Path) -> set[str]:
-    """Return the paths of the files in a folder, except metadata files."""
     files = (f"{at}/{name}" for at, _, names in os.walk(folder) for name in names)
     return set(places_of(file for file in files if not file.endswith(".metadata.json")))

@@ -32,8 +32,6 @@ from rowmerge_nb.connectors.iceberg.table_removal import TableRemoval
 
 
 class Tables(TableRemoval):
-    """The tables of a catalog."""
-
     def create_schema(self, schema: str) -> None:
         with self._asking(f"schema '{schema}'", lambda: schema in self.schemas()):
             self.catalog.create_namespace_if_not_exists(schema)

@@ -218,8 +218,6 @@ def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> I
 
 
 class IcebergMetadata(ConnectorMetadata):
-    """The metadata of one transaction."""
-
     def __init__(self, tables: Tables, transaction: IcebergTransaction, upkeep: Upkeep) -> None:
         self._tables = tables
         self._transaction = transaction

@@ -44,7 +44,6 @@ _PERIODS: Final = {"year", "month", "day", "hour"}
 def partitioning_of(
     spec: PartitionSpec, fields: Sequence[Field], table: object
 ) -> tuple[PartitionField, ...]:
-    """Return the fields of a partitioning, or raise NOT_SUPPORTED."""
     return tuple(_partition_field(part, fields, table) for part in spec.fields)
 
 

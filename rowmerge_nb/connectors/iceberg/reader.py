@@ -54,8 +54,6 @@ PAGE_ROWS: Final = 65_536
 
 
 class IcebergPageSourceProvider(ConnectorPageSourceProvider):
-    """Creates page sources."""
-
     def create_page_source(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -34,8 +34,6 @@ _PLAIN: Final = re.compile(r"[a-z_][a-z0-9_]*")
 
 @dataclass(frozen=True)
 class SortKey:
-    """A column of a sort order."""
-
     name: str
     descending: bool = False
     nulls_first: bool = True

@@ -67,8 +67,6 @@ ISOLATION: Final = (
 
 @dataclass(frozen=True)
 class Definition:
-    """The definition of a new table."""
-
     schema: Schema
     spec: PartitionSpec
     order: SortOrder
@@ -153,7 +151,6 @@ def extra_properties(settings: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _checked_location(location: str, name: str = "location") -> str:
-    """Normalize a location, or raise INVALID_TABLE_PROPERTY."""
     path, normalized = local_path(location), location.rstrip("/")
     has_host = location.startswith("file://") and not location.startswith("file:///")
     if (

@@ -358,8 +358,6 @@ class IcebergMergeSink(ConnectorMergeSink):
 
 
 class IcebergPageSinkProvider(ConnectorPageSinkProvider):
-    """Creates sinks."""
-
     def create_page_sink(
         self,
         transaction_handle: ConnectorTransactionHandle,

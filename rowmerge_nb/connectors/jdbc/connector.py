@@ -270,8 +270,6 @@ class JdbcSplitManager(ConnectorSplitManager):
 
 
 class JdbcMetadata(UpdatableMetadata):
-    """The metadata of one transaction."""
-
     def __init__(self, store: Store, transaction: JdbcTransaction) -> None:
         self._store = store
         self._transaction = transaction

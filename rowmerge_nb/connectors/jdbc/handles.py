@@ -118,8 +118,6 @@ class Stage:
 
 @dataclass(frozen=True)
 class JdbcInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT, and its columns."""
-
     table_handle: JdbcTableHandle
     stage: Stage
     filled: tuple[str, ...]

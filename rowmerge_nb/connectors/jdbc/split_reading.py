@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class JdbcPageSourceProvider(ConnectorPageSourceProvider):
-    """A factory of page sources."""
-
     store: Store
 
     def create_page_source(
@@ -65,8 +63,6 @@ class JdbcPageSourceProvider(ConnectorPageSourceProvider):
 
 
 class JdbcPageSource(ConnectorPageSource):
-    """Reads one split."""
-
     def __init__(
         self,
         store: Store,

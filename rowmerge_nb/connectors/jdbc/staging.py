@@ -71,8 +71,6 @@ class StageWriter(ABC):
 
 
 class StageFileWriter(StageWriter):
-    """Writes an Arrow file."""
-
     def __init__(self, directory: str) -> None:
         super().__init__()
         self._path = file_of(directory, self.attempt)
@@ -165,8 +163,6 @@ class CopyWriter(StageWriter):
 
 
 class JdbcPageSink(ConnectorPageSink):
-    """Stages rows to insert."""
-
     def __init__(self, store: Store, handle: JdbcTableHandle, writer: StageWriter) -> None:
         self._store = store
         self._handle = handle
@@ -243,8 +239,6 @@ class JdbcMergeSink(ConnectorMergeSink):
 
 @dataclass(frozen=True)
 class JdbcPageSinkProvider(ConnectorPageSinkProvider):
-    """A factory of sinks."""
-
     store: Store
 
     def create_page_sink(

@@ -295,8 +295,6 @@ class MemoryConnector(Connector):
 
 
 class MemorySplitManager(ConnectorSplitManager):
-    """Splits tables."""
-
     def __init__(self, connector: MemoryConnector) -> None:
         self._connector = connector
 

@@ -40,8 +40,6 @@ class MemoryTableHandle(ConnectorTableHandle):
 
 @dataclass(frozen=True)
 class MemoryInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT."""
-
     table_handle: MemoryTableHandle
 
 

@@ -68,8 +68,6 @@ _KEEPING_VERSIONS: Final = (
 
 
 class MemoryMetadata(UpdatableMetadata):
-    """The metadata of one transaction."""
-
     def __init__(self, connector: MemoryConnector, transaction: MemoryTransaction) -> None:
         self._connector = connector
         self._transaction = transaction

@@ -197,8 +197,6 @@ def read_split(split: MemorySplit) -> Iterator[tuple[int, Page]]:
 
 
 class MemoryPageSourceProvider(ConnectorPageSourceProvider):
-    """Creates page sources."""
-
     def create_page_source(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -78,8 +78,6 @@ class MemoryMergeSink(ConnectorMergeSink):
 
 
 class MemoryPageSinkProvider(ConnectorPageSinkProvider):
-    """Creates sinks."""
-
     def create_page_sink(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -23,8 +23,6 @@ partitions.
 
 
 class OpenFile(Protocol):
-    """A file that is being written."""
-
     @property
     def size(self) -> int: ...
 

@@ -95,7 +95,6 @@ def pack_fragments(fragments: Iterable[bytes]) -> tuple[list[int], bytes]:
 
 
 def unpack_fragments(lengths: Sequence[int], payload: bytes | memoryview) -> list[bytes]:
-    """Split a payload into fragments, or raise ValueError."""
     if sum(lengths) != len(payload):
         raise ValueError(f"Fragments of {sum(lengths)} bytes in a payload of {len(payload)}")
     view, fragments, position = memoryview(payload), [], 0

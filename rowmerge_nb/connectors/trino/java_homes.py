@@ -64,8 +64,6 @@ def java_need(trino: str = "") -> JavaNeed:
 
 @dataclass(frozen=True)
 class JavaHome:
-    """A Java."""
-
     folder: Path
     version: int
     has_vectors: bool

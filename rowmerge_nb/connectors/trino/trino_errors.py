@@ -31,8 +31,6 @@ LOST_FIELD_HINT: Final = (
 
 
 class PluginError(ConnectorError):
-    """An exception of a plugin."""
-
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message, **details)
         self.java_class = ""

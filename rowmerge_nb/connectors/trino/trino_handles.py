@@ -180,8 +180,6 @@ class TrinoColumnHandle(ColumnHandle):
 
 @dataclass(frozen=True, repr=False)
 class TrinoTableHandle(ConnectorTableHandle):
-    """A table of a plugin."""
-
     name: SchemaTableName
     java: JavaHandle
     context: TaskContext = field(compare=False, repr=False)
@@ -236,8 +234,6 @@ class TrinoSplit(ConnectorSplit):
 
 @dataclass(frozen=True)
 class TrinoPartitioningHandle(ConnectorPartitioningHandle):
-    """A partitioning of a plugin."""
-
     java: JavaHandle
     context: TaskContext = field(compare=False, repr=False)
     columns: tuple[str, ...] = ()
@@ -253,8 +249,6 @@ class TrinoPartitioningHandle(ConnectorPartitioningHandle):
 
 @dataclass(frozen=True, repr=False)
 class TrinoInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT."""
-
     context: TaskContext = field(compare=False, repr=False)
     java: JavaHandle
     types: tuple[str, ...]
@@ -275,8 +269,6 @@ class TrinoOutputTableHandle(TrinoInsertTableHandle, ConnectorOutputTableHandle)
 
 @dataclass(frozen=True, repr=False)
 class TrinoMergeTableHandle(ConnectorMergeTableHandle):
-    """The target of a MERGE."""
-
     java: JavaHandle
     types: tuple[str, ...]
     credentials: JavaHandle | None = None

@@ -65,8 +65,6 @@ _AFTER_COLUMNS = ("tinyint", "integer")
 
 
 class TrinoMetadata(UpdatableTrinoMetadata):
-    """The metadata of one transaction."""
-
     stores_comments = True
     alters_fields = True
     replaces_tables = True

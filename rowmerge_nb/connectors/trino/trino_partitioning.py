@@ -83,8 +83,6 @@ def open_function(
 
 @dataclass
 class TrinoBucketFunction(BucketFunction):
-    """A BucketFunction of a plugin."""
-
     socket_path: str
     partitioning: TrinoPartitioningHandle
     types: tuple[str, ...]

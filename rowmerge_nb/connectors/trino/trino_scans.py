@@ -113,8 +113,6 @@ class TrinoPageSourceProvider(ConnectorPageSourceProvider):
 
 
 class TrinoPageSource(ConnectorPageSource):
-    """A page source of the plugin."""
-
     def __init__(
         self,
         socket_path: str,

@@ -117,8 +117,6 @@ class _HostSink:
 
 
 class TrinoPageSink(ConnectorPageSink):
-    """A ConnectorPageSink of a plugin."""
-
     def __init__(self, sink: _HostSink) -> None:
         self._sink = sink
 
@@ -133,8 +131,6 @@ class TrinoPageSink(ConnectorPageSink):
 
 
 class TrinoMergeSink(ConnectorMergeSink):
-    """A ConnectorMergeSink of a plugin."""
-
     def __init__(self, sink: _HostSink, channel_count: int) -> None:
         self._sink = sink
         self._channel_count = channel_count

@@ -31,8 +31,6 @@ _UNKNOWN_END = "HOST_TERMINATED"
 
 
 class TrinoTransaction:
-    """A transaction."""
-
     def __init__(self, number: int, hosts: PluginHosts, properties: Mapping[str, Any]) -> None:
         self.number = number
         self.notices: list[str] = []

@@ -15,8 +15,6 @@ from rowmerge_nb.trace.lab import LabPoint
 
 @dataclass(frozen=True)
 class Dimension:
-    """A dimension of a grid."""
-
     meaning: str
     default: tuple[Any, ...]
     form: str

@@ -238,8 +238,6 @@ def _run(
 
 @dataclass(frozen=True)
 class Subject:
-    """What the lab runs."""
-
     sql: str
     target: TableName
     rows: LabRows

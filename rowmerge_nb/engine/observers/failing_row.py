@@ -59,8 +59,6 @@ class FailingRow(RunObserver):
 
 @dataclass(frozen=True)
 class _Candidate:
-    """An expression with the rows that it is computed for."""
-
     column: AssignedColumn
     node: PlanNode
     channels: Mapping[str, tuple[pa.DataType, str]]
@@ -94,7 +92,6 @@ def name_failing_row(
 
 
 def _checked(plan: PlanNode, number: int) -> Iterator[_Candidate]:
-    """Yield the CHECK constraint of that number, which is computed for the new rows."""
     for node in chain(plan):
         if isinstance(node, CheckConstraints):
             guard = "" if node.stored is None else print_spark(node.stored)

@@ -124,8 +124,6 @@ def request_by_values(
 
 
 class RequestedRows(RunObserver):
-    """Adds the requested rows to the trace."""
-
     def __init__(self, analysis: RowChangeAnalysis, request: RowRequest) -> None:
         self._analysis = analysis
         self._request = request

@@ -414,7 +414,6 @@ def _joined_targets(pages: PageSample, trace: Trace) -> pa.Table:
 
 
 def _first_of_each(row_ids: pa.Array, mask: pa.Array) -> pa.Array:
-    """Return the first index of each row id that `mask` selects."""
     ids = pa.table({"index": np.arange(len(row_ids)), "row_id": row_ids}).filter(mask)
     while any(pa.types.is_struct(field.type) for field in ids.schema):
         ids = ids.flatten()

@@ -247,7 +247,6 @@ class ScratchCopies:
         )
 
     def _creates(self, name: TableName, columns: str) -> RowMergeError | None:
-        """Return why a table cannot be created; None if it can."""
         trial = (*name[:2], f"{PREFIX}{uuid.uuid4().hex[:12]}")
         self._begun.append(trial)
         try:

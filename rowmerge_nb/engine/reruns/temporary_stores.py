@@ -139,8 +139,6 @@ def checked_stores(stores: object, others: Collection[str] = ()) -> tuple[str, .
 
 
 class OpenStore:
-    """A store that is open."""
-
     def __init__(self, name: str, catalog: str, folder: Path) -> None:
         self.name, self.catalog = name, catalog
         self.kind = STORE_KINDS[name]

@@ -37,8 +37,6 @@ _CONTRACT: Final = f"{PACKAGE}.spi"
 
 @dataclass(frozen=True)
 class Bundle:
-    """Modules in an archive."""
-
     modules: tuple[str, ...]
     locations: tuple[Path, ...]
 

@@ -69,7 +69,6 @@ class Executors:
     def task(
         self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None
     ) -> Callable[..., Any]:
-        """Return the function for ``mapInArrow``."""
         if not self.sent:
             return task
         content, modules = pickled(task)

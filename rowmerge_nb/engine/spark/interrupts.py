@@ -56,8 +56,6 @@ class WaitEndedError(KeyboardInterrupt):
 
 
 class Interrupts:
-    """Deferred interrupts."""
-
     def __init__(self) -> None:
         self.came = False
         self._first = 0.0
@@ -380,7 +378,6 @@ class StatementGuard:
             raise KeyboardInterrupt
 
     def hold(self) -> None:
-        """Defer interrupts from now on."""
         self._holding = True
 
     def next_statement(self) -> None:

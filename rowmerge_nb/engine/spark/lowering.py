@@ -646,7 +646,6 @@ def _sent_inserts(
     writer: InsertPass,
     context: LoweringContext,
 ) -> Any:
-    """Send the rows of an INSERT to the writers of their partitions or buckets."""
     tables = context.tables
     sender = insert_sender(node, layout, inserted, context)
     messages = tables.in_tasks(rows, sender, SENT, carries_record=True).repartitionById(

@@ -35,8 +35,6 @@ class Planned:
 
 @dataclass(frozen=True, kw_only=True)
 class PlannedChange(Planned):
-    """The plan of a row change."""
-
     facts: TargetFacts
 
     def whole(self) -> Output:

@@ -41,8 +41,6 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class CreateTableRun(StatementRun):
-    """The run of a CREATE TABLE without a query."""
-
     analysis: CreateTableAnalysis
 
     def work(self) -> None:
@@ -113,8 +111,6 @@ def placed(property_spans: Mapping[str, Span]) -> Iterator[None]:
 
 @dataclass(kw_only=True)
 class DropTableRun(StatementRun):
-    """The run of a DROP TABLE."""
-
     analysis: DropTableAnalysis
 
     def work(self) -> None:
@@ -261,8 +257,6 @@ class ListingRun(StatementRun):
 
 @dataclass(kw_only=True)
 class CallRun(StatementRun):
-    """The run of a CALL."""
-
     analysis: CallAnalysis
 
     def work(self) -> None:

@@ -33,8 +33,6 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class InsertRun(StatementRun):
-    """The run of an INSERT."""
-
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: InsertAnalysis
@@ -78,8 +76,6 @@ class InsertRun(StatementRun):
 
 @dataclass(kw_only=True)
 class CreateTableAsRun(StatementRun):
-    """The run of a CREATE TABLE AS."""
-
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: CreateTableAnalysis

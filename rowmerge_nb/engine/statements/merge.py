@@ -72,8 +72,6 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class MergeRun(StatementRun):
-    """The run of a MERGE."""
-
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: MergeAnalysis

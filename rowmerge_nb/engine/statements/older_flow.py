@@ -60,8 +60,6 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class UpdatableRun(StatementRun):
-    """The run of an UPDATE or DELETE by the older flow."""
-
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: UpdateAnalysis | DeleteAnalysis

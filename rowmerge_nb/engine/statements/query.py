@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class QueryRun(StatementRun):
-    """The run of a query."""
-
     rehearsable: ClassVar[bool] = True
     analysis: QueryAnalysis
 

@@ -57,8 +57,6 @@ class RunObserver:
 
 @dataclass(frozen=True)
 class RunObservers(RunObserver):
-    """Several observers as one."""
-
     members: tuple[RunObserver, ...] = ()
 
     def before_begin(self, run: StatementRun) -> None:

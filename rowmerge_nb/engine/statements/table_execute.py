@@ -28,8 +28,6 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class TableExecuteRun(StatementRun):
-    """The run of an ALTER TABLE EXECUTE."""
-
     analysis: TableExecuteAnalysis
     outcome: ProcedureOutcome | None = None
 

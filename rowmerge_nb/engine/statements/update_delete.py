@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 
 @dataclass(kw_only=True)
 class UpdateDeleteRun(StatementRun):
-    """The run of an UPDATE or DELETE."""
-
     rehearsable: ClassVar[bool] = True
     changes_rows: ClassVar[bool] = True
     analysis: UpdateAnalysis | DeleteAnalysis

@@ -77,12 +77,9 @@ class InsertedRows:
 
 @dataclass(frozen=True)
 class ArrivedRows:
-    """Rows of an INSERT that Spark computes."""
-
     schema: pa.Schema
 
     def pages(self, batches: Batches) -> Iterator[Page]:
-        """Yield the pages of the rows that arrive."""
         return (page_in(batch, self.schema) for batch in batches)
 
 

@@ -173,8 +173,6 @@ class PageProgram:
 
 @dataclass
 class PageEvaluator:
-    """Runs a program on pages."""
-
     program: PageProgram
     answers: Sequence[pa.Array] = ()
     _lookups: dict[str, SubqueryLookup] = field(default_factory=dict, repr=False)

@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class QueryRows:
-    """Computes the rows of a query."""
-
     program: PageProgram
     schema: pa.Schema
     values: tuple[AssignedColumn, ...]

@@ -149,7 +149,6 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
         return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
-        """Return 2 for an UPDATE, 1 for others."""
         return _produced(self.operations(page))
 
     def _data(

@@ -99,8 +99,6 @@ class TaskRecord:
 
 
 class CallNote(list[bytes]):
-    """The result of a call."""
-
     gave = ""
     page: Page | None = None
 

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class ReturnedRows:
-    """Computes the rows of RETURNING."""
-
     fields: tuple[str, ...]
     known: tuple[AssignedColumn, ...]
     values: tuple[AssignedColumn, ...]

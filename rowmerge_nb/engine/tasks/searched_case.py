@@ -44,8 +44,6 @@ class PageBranch:
 
 @dataclass(frozen=True)
 class PageCase:
-    """The CASE."""
-
     branches: tuple[PageBranch, ...]
     else_branch: PageBranch
     type: pa.StructType

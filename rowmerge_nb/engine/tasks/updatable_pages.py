@@ -90,8 +90,6 @@ class SplitPass:
 
 
 class SplitRun:
-    """The processing of one split."""
-
     def __init__(
         self, task: SplitPass, number: int, split: Any, answers: Sequence[pa.Array]
     ) -> None:

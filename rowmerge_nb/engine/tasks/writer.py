@@ -48,8 +48,6 @@ class SinkFactory:
 
 @dataclass(frozen=True)
 class PageSinkFactory:
-    """Creates the page sink of a task."""
-
     provider: Any
     transaction: ConnectorTransactionHandle
     session: ConnectorSession
@@ -165,8 +163,6 @@ class MergeSinkWriter:
 
 @dataclass(frozen=True)
 class InsertPass:
-    """The writer of INSERT and CREATE TABLE AS."""
-
     schema: pa.Schema
     required: tuple[int, ...]
     make_sink: Callable[[], ConnectorPageSink]

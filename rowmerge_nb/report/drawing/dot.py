@@ -45,8 +45,6 @@ LINE: Final = 14
 
 @dataclass(frozen=True)
 class TextRun:
-    """A run of text in a cell."""
-
     text: str
     color: str = "fg"
     bold: bool = False

@@ -65,8 +65,6 @@ _THEMES: Final[Mapping[str, Mapping[str, str]]] = {
 
 @dataclass(frozen=True)
 class _Panel:
-    """A row of pictures."""
-
     title: str
     draw: Callable[[Axes, Sequence[LabRun], Mapping[str, tuple[str, str, str]]], bool]
 

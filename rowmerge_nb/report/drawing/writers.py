@@ -30,8 +30,6 @@ _OPERATIONS: Final = {"D": 2, "U": 3, "I": 1}
 
 @dataclass(frozen=True)
 class Arrival:
-    """Rows from above."""
-
     port: str
     style: str
     rows: int | None

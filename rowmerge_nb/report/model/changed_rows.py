@@ -54,8 +54,6 @@ class ChangeCell:
 
 @dataclass(frozen=True)
 class ChangedRow:
-    """A changed row of the target."""
-
     sign: str
     style: str
     word: str

@@ -31,8 +31,6 @@ _VERSION: Final = (
 
 @dataclass(frozen=True)
 class TermDefinitions:
-    """Terms with their definitions."""
-
     rows: tuple[tuple[str, str], ...]
 
     @property

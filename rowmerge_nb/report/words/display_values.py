@@ -23,8 +23,6 @@ _BLANK: Final = "\N{OPEN BOX}"
 
 @dataclass(frozen=True)
 class Cell:
-    """One value."""
-
     text: str
     null: bool = False
     title: str = ""

@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 
 class Rows(Protocol):
-    """Rows written in the statement."""
-
     def table(self) -> pa.Table:
         """Return the rows; ExecutionError for a value that its type cannot hold."""
 
@@ -133,8 +131,6 @@ class TableBinding:
 
 @dataclass(frozen=True)
 class ViewBinding:
-    """A view that the statement names."""
-
     name: tuple[str, str, str]
     definition: ConnectorViewDefinition
 
@@ -321,8 +317,6 @@ class ClauseAnalysis:
 
 @dataclass(frozen=True)
 class Returned:
-    """A column of RETURNING."""
-
     name: str
     expression: TypedExpression
 
@@ -357,8 +351,6 @@ class CheckConstraint:
 
 @dataclass(frozen=True)
 class Analysis:
-    """Base of all analyses."""
-
     text: str
     bindings: tuple[TableBinding, ...]
     notices: tuple[Notice, ...]
@@ -402,22 +394,16 @@ class MergeAnalysis(RowChangeAnalysis):
 
 @dataclass(frozen=True)
 class UpdateAnalysis(RowChangeAnalysis):
-    """A resolved UPDATE."""
-
     where: TypedExpression | None
 
 
 @dataclass(frozen=True)
 class DeleteAnalysis(RowChangeAnalysis):
-    """A resolved DELETE."""
-
     where: TypedExpression | None
 
 
 @dataclass(frozen=True)
 class QueryAnalysis(Analysis):
-    """A resolved query."""
-
     fields: tuple[Field, ...]
     tree: Query = field(compare=False)
 
@@ -536,7 +522,5 @@ class SettingAnalysis(ListingAnalysis):
 
 @dataclass(frozen=True)
 class ExplainAnalysis(Analysis):
-    """An EXPLAIN and its statement's analysis."""
-
     statement: Explain
     inner: Analysis

@@ -105,7 +105,6 @@ def nested_cast(
 
 
 def _depth(sql_type: Type) -> int:
-    """Return the depth of a type, for unique parameters."""
     return 1 + max(
         (_depth(part) for part in sql_type.parameters if isinstance(part, Type)), default=0
     )

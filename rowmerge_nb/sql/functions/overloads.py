@@ -88,7 +88,6 @@ class Overload:
         return self.reflected or not self.deterministic
 
     def __str__(self) -> str:
-        """Return the signature as in the table."""
         return f"{self.name}({', '.join(self.parameters)}) {self.constraints}".rstrip()
 
     @property

@@ -190,7 +190,6 @@ class ChangeReader(MergeReader):
         return None
 
     def _accept_matching(self) -> st.Span | None:
-        """Accept BY NAME, and skip BY POSITION."""
         start = self.index
         if not self.extended or self.token.word != "BY":
             return None

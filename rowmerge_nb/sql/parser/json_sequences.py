@@ -36,8 +36,6 @@ _VALUES: Final = (
 
 
 class PathSyntaxError(ValueError):
-    """A syntax error at an offset."""
-
     def __init__(self, message: str, offset: int) -> None:
         super().__init__(message)
         self.message = message

@@ -29,8 +29,6 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 class SimpleReader(TokenReader):
-    """Parses literals and types."""
-
     # -- literals -------------------------------------------------------------------------------------------------
 
     def _literal(self, token: Token) -> s.Expression:

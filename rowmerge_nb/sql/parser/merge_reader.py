@@ -26,8 +26,6 @@ class _Action:
 
 
 class MergeReader(ExtendedReader):
-    """Parses MERGE."""
-
     _assigns_to: tuple[st.TableName, st.Identifier | None]
 
     def whole(self) -> tuple[str, st.Span]:

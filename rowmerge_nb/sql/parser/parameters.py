@@ -39,8 +39,6 @@ def parameter(value: object) -> str:
 
 @dataclass(frozen=True)
 class ParameterPlace:
-    """A ``?`` of a statement."""
-
     span: Span
     row_count: str
     clause: Span

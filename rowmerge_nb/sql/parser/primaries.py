@@ -42,8 +42,6 @@ _AFTER_QUERY: Final = frozenset(
 
 
 class PrimaryReader(WindowReader):
-    """Parses operands."""
-
     def query(self) -> s.QueryNode:
         raise NotImplementedError
 

@@ -165,8 +165,6 @@ def parse_expression(text: str) -> s.Expression:
 
 
 class StatementReader(DefinitionReader):
-    """Parses whole statements."""
-
     def statement(self) -> st.Statement:
         statement = self._statement()
         described = self.described(statement)

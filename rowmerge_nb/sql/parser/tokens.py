@@ -14,8 +14,6 @@ from rowmerge_nb.sql.tree.statements import Span
 
 
 class TokenKind(Enum):
-    """The kinds of tokens."""
-
     WORD = "word"
     QUOTED = "quoted identifier"
     BACKQUOTED = "backquoted identifier"

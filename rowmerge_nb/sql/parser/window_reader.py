@@ -11,8 +11,6 @@ _BOUNDS: Final = {"UNBOUNDED": {"FOLLOWING", "PRECEDING"}, "CURRENT": {"ROW"}}
 
 
 class WindowReader(SimpleReader):
-    """Parses windows and ORDER BY."""
-
     def expression(self) -> s.Expression:
         raise NotImplementedError
 

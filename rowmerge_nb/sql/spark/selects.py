@@ -25,7 +25,6 @@ _ONE_ROW: Final = "(SELECT 1)"
 
 
 def select_text(query: q.Selected, relation: str | None, new_name: Callable[[str], str]) -> str:
-    """Write a SELECT; ``relation`` is the text of FROM, if any."""
     return _Select(query, relation, new_name).text()
 
 

@@ -67,8 +67,6 @@ class Current(Part):
 
 @dataclass(frozen=True)
 class PathVariable(Part):
-    """A value of PASSING."""
-
     name: str
 
 
@@ -98,8 +96,6 @@ class Arithmetic(Part):
 
 @dataclass(frozen=True)
 class Walk(Part):
-    """Steps into items."""
-
     begin: Part
     steps: tuple[Part, ...]
 
@@ -130,15 +126,11 @@ class PathExists(Part):
 
 @dataclass(frozen=True)
 class PathNot(Part):
-    """The negation."""
-
     predicate: Part
 
 
 @dataclass(frozen=True)
 class IsUnknown(Part):
-    """Whether a predicate is unknown."""
-
     predicate: Part
 
 
@@ -153,8 +145,6 @@ class PathLogical(Part):
 
 @dataclass(frozen=True)
 class JsonPath:
-    """A path and its mode."""
-
     strict: bool
     root: Part
 

@@ -93,8 +93,6 @@ def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
 
 
 class LiteralRun:
-    """A run of literals, or of rows of literals."""
-
     def __init__(self, text: str, span: Span) -> None:
         self._text = text
         self.span = span
@@ -124,7 +122,6 @@ class LiteralRun:
         return [index for index, text in enumerate(self.texts) if _LONG_INTEGER.fullmatch(text)]
 
     def span_of(self, index: int) -> Span:
-        """Return the span of a literal, by its index row by row."""
         match = next(
             islice(_CELL.finditer(self._text, self.span.start, self.span.end), index, None)
         )

@@ -622,8 +622,6 @@ class SetOperation(QueryBody):
 
 @dataclass(frozen=True)
 class NamedQuery(Node):
-    """An entry of WITH."""
-
     name: Identifier
     columns: tuple[Identifier, ...]
     query: QueryNode

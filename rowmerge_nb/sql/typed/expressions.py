@@ -97,16 +97,12 @@ class Variable(Typed):
 
 @dataclass(frozen=True)
 class Function(Typed):
-    """A lambda."""
-
     parameters: tuple[str, ...]
     body: Typed
 
 
 @dataclass(frozen=True)
 class Sort:
-    """A key to sort by."""
-
     value: Typed
     descending: bool
     nulls_first: bool
@@ -114,8 +110,6 @@ class Sort:
 
 @dataclass(frozen=True)
 class Aggregate(Typed):
-    """An aggregate function."""
-
     name: str
     arguments: tuple[Typed, ...]
     distinct: bool = False
@@ -138,8 +132,6 @@ class Frame:
 
 @dataclass(frozen=True)
 class Windowed(Typed):
-    """A function over a window."""
-
     function: Typed
     partition_by: tuple[Typed, ...]
     order_by: tuple[Sort, ...]

@@ -216,7 +216,6 @@ def known_rows(query: q.Query) -> KnownRows | None:
 
 
 def row_bound(query: q.Query) -> int | None:
-    """Return an upper bound of a query's rows, or None."""
     rows = known_rows(query)
     return None if rows is None else rows.rows
 

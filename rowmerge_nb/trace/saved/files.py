@@ -30,8 +30,6 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FileFormat:
-    """A type of saved file."""
-
     name: str
     what: str
     writer: str

@@ -58,8 +58,6 @@ _MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.bi
 
 @dataclass(frozen=True, repr=False)
 class SqliteStore(Store):
-    """An SQLite file."""
-
     path: str
 
     name = "SQLite"
@@ -339,7 +337,6 @@ class SqliteStore(Store):
 
 
 def rowid_of(handle: JdbcTableHandle) -> str:
-    """Return an unshadowed name of the rowid, or ``""``."""
     column_names = {column.name.lower() for column in handle.columns}
     return (
         next((name for name in ("rowid", "_rowid_", "oid") if name not in column_names), "")

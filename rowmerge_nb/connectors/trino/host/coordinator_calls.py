@@ -40,8 +40,6 @@ _CREDENTIALS: Final = "ConnectorTableCredentials"
 
 
 class CoordinatorCalls:
-    """Answers the calls of the driver."""
-
     def __init__(self, plugin: LoadedPlugin, sessions: Sessions) -> None:
         self._plugin = plugin
         self._sessions = sessions

@@ -120,7 +120,6 @@ class HandleJson:
     def _differences(
         self, before: JavaObject, after: JavaObject, depth: int
     ) -> Iterator[tuple[str, str, str, str, bool]]:
-        """Yield the fields whose values differ."""
         owner = before.getClass()
         while owner is not None and self._is_of_plugin(owner):
             for field in owner.getDeclaredFields():

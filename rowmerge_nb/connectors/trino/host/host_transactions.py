@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 @dataclass
 class HostTransaction:
-    """One open transaction."""
-
     number: int
     handle: JavaObject
     session: JavaObject

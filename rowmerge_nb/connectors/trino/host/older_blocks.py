@@ -26,8 +26,6 @@ _BLOCK: Final = "io.trino.spi.block."
 
 
 class OlderBlockBuilder(BlockBuilder):
-    """Builds blocks and pages."""
-
     def _maps(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         offsets, children = children_of(array, [array.keys, array.items])
         blocks = [
@@ -62,8 +60,6 @@ class OlderBlockBuilder(BlockBuilder):
 
 
 class OlderBlockReader(BlockReader):
-    """Reads blocks and pages."""
-
     def array(self, block: JavaObject, channel: ChannelType) -> pa.Array:
         loaded = block.getLoadedBlock()
         return super().array(loaded.copyRegion(0, loaded.getPositionCount()), channel)

@@ -34,8 +34,6 @@ _BATCH: Final = 1000
 
 @dataclass(frozen=True)
 class OlderSpi(SpiVersion):
-    """The SPI of a version with UpdatablePageSource."""
-
     has_older_flow: ClassVar[bool] = True
 
     @classmethod

@@ -44,8 +44,6 @@ class PluginSettings:
 
 @dataclass(frozen=True)
 class LoadedPlugin:
-    """A plugin and its connector."""
-
     settings: PluginSettings
     version: SpiVersion
     plugin_class: str

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class PayloadAnswer:
-    """The result of a call with a payload."""
-
     result: Any
     payload: pa.Buffer
 

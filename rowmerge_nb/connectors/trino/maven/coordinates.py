@@ -47,7 +47,6 @@ class Coordinates:
 
 
 def parse_coordinates(text: str, argument: str = "maven") -> Coordinates:
-    """Return the coordinates in a text, or raise INVALID_ARGUMENTS."""
     match = _COORDINATES.fullmatch(text.strip()) if isinstance(text, str) else None
     if (
         match is None

@@ -34,8 +34,6 @@ _SPARE_BYTES: Final = 50_000_000
 
 @dataclass(frozen=True)
 class Jar:
-    """A jar of a complete set."""
-
     path: str
     size: int
     sha256: str

@@ -72,8 +72,6 @@ class JarSet:
 
 
 class JarSets:
-    """The sets of the cache."""
-
     def __init__(
         self,
         home: Path | None = None,

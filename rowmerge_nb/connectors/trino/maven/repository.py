@@ -48,8 +48,6 @@ class Repository(Protocol):
 
 
 class FolderRepository:
-    """A repository in a folder."""
-
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.url = folder.absolute().as_uri()

@@ -60,8 +60,6 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True)
 class Key:
-    """An equality of ON."""
-
     target: Typed
     source: Typed
     place: int

@@ -64,8 +64,6 @@ _OTHER_VALUE: Final = 2 * _ONE_LETTER
 
 @dataclass(frozen=True)
 class SideRows:
-    """The rows of one side."""
-
     columns: pa.RecordBatch
     names: Mapping[str, str]
     numbers: pa.Array | None = None

@@ -40,8 +40,6 @@ exec {java} "$@"
 
 @dataclass(frozen=True)
 class Java:
-    """A Java runtime."""
-
     home: Path
     version: int
     origin: str

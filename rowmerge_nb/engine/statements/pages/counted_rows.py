@@ -47,8 +47,6 @@ _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class ProfileOperator:
-    """An operator of a profile, with the rows that came out of it."""
-
     name: str
     rows: int
     sources: tuple[ProfileOperator, ...] = ()

@@ -31,8 +31,6 @@ _QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 @dataclass(frozen=True)
 class InlineFunction:
-    """A function that a statement defines."""
-
     node: s.FunctionDefinition
     parameters: tuple[Type, ...]
     returns: Type

@@ -122,8 +122,6 @@ def recursive_rows(
 
 @dataclass(frozen=True)
 class AnalyzedQuery(s.QueryBody):
-    """A query that is already analyzed."""
-
     result: QueryResult
 
     def renamed(self, context: Context) -> QueryResult:

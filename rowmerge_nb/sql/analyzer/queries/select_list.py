@@ -20,8 +20,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SelectedColumn:
-    """A column of a SELECT list."""
-
     value: e.Typed
     field: ScopeField
     node: s.Node

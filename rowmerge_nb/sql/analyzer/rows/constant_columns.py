@@ -83,7 +83,6 @@ class ConstantColumn:
 
     @classmethod
     def of_constants(cls, cells: Sequence[Constant]) -> ConstantColumn:
-        """Build a column of constants from `constant_of`."""
         rows_by_base: dict[str, list[int]] = {}
         for row, cell in enumerate(cells):
             if cell.value is not None:

@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class WrittenRow:
-    """A row of VALUES, parsed by expression."""
-
     nodes: tuple[s.Expression, ...]
     cells: tuple[e.Typed, ...]
 
@@ -64,8 +62,6 @@ class WrittenRow:
 
 @dataclass(frozen=True)
 class LiteralRows:
-    """Rows of VALUES, parsed together."""
-
     node: s.Literals
     columns: tuple[ConstantColumn, ...]
 

@@ -30,8 +30,6 @@ _BOOLEAN = "The condition of 'why' must evaluate to a boolean: actual type {}"
 
 @dataclass(frozen=True)
 class RowConditions:
-    """Conditions on the rows of a statement."""
-
     analysis: RowChangeAnalysis
     tables: AnalyzerCatalogs
     era: Era

@@ -73,7 +73,6 @@ class ChangedTable:
         )
 
     def condition(self, fields: Sequence[ScopeField]) -> e.Typed | None:
-        """Return that condition."""
         parts = tuple(condition.analyze(fields) for condition in self.conditions)
         return both(*parts) if parts else None
 
