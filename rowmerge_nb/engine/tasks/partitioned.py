@@ -21,6 +21,7 @@ from rowmerge_nb.engine.tasks.key_hashes import key_hashes
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
+from rowmerge_nb.engine.tasks.sent_pages import parts_of
 from rowmerge_nb.engine.tasks.writer import task_partition
 
 if TYPE_CHECKING:
@@ -95,11 +96,8 @@ class PartitionedOutputPass:
             )
 
     def _cells(self, page: Page, number: int, evaluator: PageEvaluator) -> Iterator[pa.RecordBatch]:
-        order, counts = self._parted(page, evaluator)
-        rows, ends = page.take(pa.array(order)), np.cumsum(counts)
-        for partition in np.flatnonzero(counts).tolist():
-            first = int(ends[partition] - counts[partition])
-            cell = pa.array([cell_of(rows.slice(first, int(counts[partition])))], pa.binary())
+        for partition, rows in parts_of(*self._partitions(page, evaluator), self.partitions):
+            cell = pa.array([cell_of(rows)], pa.binary())
             yield _sent(cell, partition, self.side, task_partition(), number)
 
     def _keys(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
@@ -113,25 +111,21 @@ class PartitionedOutputPass:
                 f"[[{error.code}{number}]] {' '.join(error.message.split())}"
             ) from error
 
-    def _parted(
+    def _partitions(
         self, page: Page, evaluator: PageEvaluator
-    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    ) -> tuple[Page, npt.NDArray[np.int32]]:
+        """Return the rows to send with their partitions."""
         keys = self._keys(page, evaluator)
         to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
-        order = np.arange(page.num_rows)
-        if any(key.null_count for key in keys):
-            has_keys = np.logical_and.reduce(
-                [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
-            )
-            if self.alone:
-                spread = page.column(POSITION).to_numpy() % self.partitions
-                to = np.where(has_keys, to, spread.astype(np.int32))
-            else:
-                order = np.flatnonzero(has_keys)
-                to = to[order]
-        # A stable sort of 16-bit numbers is a radix sort.
-        sort = to.astype(np.uint16) if self.partitions < 1 << 16 else to
-        return order[np.argsort(sort, kind="stable")], np.bincount(to, minlength=self.partitions)
+        if not any(key.null_count for key in keys):
+            return page, to
+        has_keys = np.logical_and.reduce(
+            [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
+        )
+        if not self.alone:
+            return page.filter(pa.array(has_keys)), to[has_keys]
+        spread = page.column(POSITION).to_numpy() % self.partitions
+        return page, np.where(has_keys, to, spread.astype(np.int32))
 
 
 def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -> pa.RecordBatch:

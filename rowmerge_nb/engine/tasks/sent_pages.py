@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import uuid
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
@@ -81,19 +81,26 @@ class SentPages:
         self, page: Page, places: npt.NDArray[np.int64], writers: int
     ) -> Iterator[pa.RecordBatch]:
         """Send each row to the writer whose number is in `places`, and yield the messages."""
-        counts = np.bincount(places, minlength=writers)
-        # A stable sort of 16-bit numbers is a radix sort.
-        order = np.argsort(places.astype(np.uint16) if writers < 1 << 16 else places, kind="stable")
-        rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
-        ends = np.cumsum(counts)
-        for writer in np.flatnonzero(counts).tolist():
-            first = int(ends[writer] - counts[writer])
-            yield sent(writer, self.cell(rows.slice(first, int(counts[writer]))))
+        for writer, rows in parts_of(page, places, writers):
+            yield sent(writer, self.cell(rows))
 
     def close(self) -> None:
         """Complete the file; further calls do nothing."""
         with needs_temporary_space():
             self._open.close()
+
+
+def parts_of(
+    page: Page, numbers: npt.NDArray[np.integer[Any]], count: int
+) -> Iterator[tuple[int, Page]]:
+    """Yield each of `numbers` with its rows, in their order; all numbers are less than `count`."""
+    counts = np.bincount(numbers, minlength=count)
+    # A stable sort of 16-bit numbers is a radix sort.
+    order = np.argsort(numbers.astype(np.uint16) if count < 1 << 16 else numbers, kind="stable")
+    rows = page if counts.max() == page.num_rows else page.take(pa.array(order))
+    ends = np.cumsum(counts)
+    for number in np.flatnonzero(counts).tolist():
+        yield number, rows.slice(int(ends[number] - counts[number]), int(counts[number]))
 
 
 def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iterator[Page]:
