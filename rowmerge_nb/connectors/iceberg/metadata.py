@@ -345,9 +345,11 @@ class IcebergMetadata(ConnectorMetadata):
     def get_hidden_column_handles(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> tuple[ColumnHandle, ...]:
-        """Return the columns about a row's file, and include them in splits."""
-        self._transaction.loaded(iceberg_table(table_handle)).shows_places = True
-        return HIDDEN
+        """Return the columns about a row's file, and of row lineage; include them in splits."""
+        handle = iceberg_table(table_handle)
+        self._transaction.loaded(handle).shows_places = True
+        lineage = (IcebergColumn(f"${f.name.removeprefix('_')}", f.type, f) for f in handle.lineage)
+        return (*HIDDEN, *lineage)
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
         return self._tables.names()

@@ -425,6 +425,30 @@ def test_compaction_keeps_lineage_and_ends_vectors(spark: Any, store: IcebergCon
 
 @pytest.mark.spark
 @pytest.mark.slow
+def test_statements_may_name_the_columns_of_lineage(spark: Any, store: IcebergConnector) -> None:
+    engine = Engine(spark=spark)
+    engine.add_catalog("lake", store)
+    query = 'SELECT id, "$row_id", "$last_updated_sequence_number" FROM lake.default.t'
+    for condition, expected in (("", range(1, 10)), (' WHERE "$row_id" > 6', (8, 9))):
+        found = engine.run(query + condition).table
+        assert found is not None
+        own = lineage(store)
+        assert sorted(tuple(row.values()) for row in found.to_pylist()) == [
+            (key, *own[key]) for key in expected
+        ]
+    engine.run('DELETE FROM lake.default.t WHERE "$row_id" = 1')
+    engine.run(
+        "MERGE INTO lake.default.t t USING (VALUES (3, 'b'), (7, 'c')) s (n, v) ON t.\"$row_id\" = s.n"
+        ' WHEN MATCHED AND t."$row_id" = 3 THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v'
+    )
+    assert [row[:2] for row in contents(store)] == [
+        (key, "c" if key == 8 else "a") for key in (1, 3, 5, 6, 7, 8, 9)
+    ]
+    assert contents(store) == by_pyiceberg(store)
+
+
+@pytest.mark.spark
+@pytest.mark.slow
 def test_inserts_and_merges_fill_defaults(spark: Any, tmp_path: Path) -> None:
     store = IcebergConnector(tmp_path)
     engine = Engine(spark=spark, dialect="extended")
