@@ -38,6 +38,10 @@ MOST_PAIRS = 1_000_000
 """Without equal columns in ON every row meets every other; so many pairs are made at most."""
 TEXT_BYTES = 32
 """What a value of no fixed width is taken to need."""
+TARGET_ROWS = 4
+"""Up to this many target rows per source row, sending both sides by their keys takes less time than
+reading and indexing the source in two tasks.
+"""
 FILE_BYTES = 1 << 17
 """Opening a file takes as long as reading this many bytes of pages: half a millisecond."""
 
@@ -81,7 +85,24 @@ def _in_many_tasks(
     form = _by_source(join, target, source, settings)
     if form.partitioned and not sets:
         return PhysicalForm(RANGE_TOO_LARGE)
-    return PhysicalForm(SEVERAL_KEYS) if form.partitioned and len(sets) > 1 else form
+    if form.partitioned and len(sets) > 1:
+        return PhysicalForm(SEVERAL_KEYS)
+    if form.many_tasks and len(sets) == 1 and target is not None and source is not None:
+        return _partitioned_if_cheaper(join, target, source, settings) or form
+    return form
+
+
+def _partitioned_if_cheaper(
+    join: Join, target: int, source: int, settings: RuleSettings
+) -> PhysicalForm | None:
+    if target > TARGET_ROWS * source or _size_of(join.right, source) <= settings.packed_bytes:
+        return None
+    return PhysicalForm(
+        partitioned=(
+            f"the target has {target:,} rows, not over {TARGET_ROWS} times the {source:,} of the"
+            " source, and a task is faster with the rows of its keys than with all of the source"
+        )
+    )
 
 
 def _by_source(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -187,6 +188,12 @@ def test_a_source_that_every_task_has_is_replicated() -> None:
     plan = records(settings=LARGE)
     assert facts_of(one(plan, "Join")).distribution == "REPLICATED"
     assert not facts_of(one(plan, "MarkDistinct")).exchange
+
+
+def test_a_source_of_a_quarter_of_the_target_makes_both_sides_travel_by_their_keys() -> None:
+    large = replace(LARGE, one_task_bytes=0, packed_bytes=0, source_bytes=1 << 30)
+    details = one(records(settings=large), "MergeWriter").details
+    assert any("by their keys: the target has" in detail for detail in details)
 
 
 def test_a_join_without_equal_keys_marks_behind_an_exchange() -> None:

@@ -172,14 +172,25 @@ def partitioned_tasks(
     key_join, channels = _key_join(join, context, printer), _channels(node, above, context, printer)
     [(lefts, rights)] = key_join.keys
     on = None if join.predicate.origin is None else join.predicate.origin.number
+    folder = context.tables.exchange_folder()
     return (
         PartitionedOutputPass(
-            TARGET, target, tasks[0], target.schema, lefts, partitions, on=on, alone=full
+            TARGET,
+            target,
+            tasks[0],
+            target.schema,
+            lefts,
+            partitions,
+            on=on,
+            alone=full,
+            folder=folder,
         ),
         PartitionedOutputPass(
-            SOURCE, source, tasks[1], read, rights, partitions, on=on, alone=True
+            SOURCE, source, tasks[1], read, rights, partitions, on=on, alone=True, folder=folder
         ),
-        PartitionedJoinTask(target.schema, read, key_join, _program(printer), channels, above),
+        PartitionedJoinTask(
+            target.schema, read, key_join, _program(printer), channels, above, folder is not None
+        ),
         _answers(printer),
     )
 

@@ -1,6 +1,6 @@
 """A MERGE whose source is too large for one task: pages of both sides are partitioned by key.
 
-A cell contains a page's rows for one task, as an Arrow stream.
+A cell holds or refers to a page's rows for one task.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from rowmerge_nb.base.errors import ExecutionError
+from rowmerge_nb.base.errors import ExecutionError, RowMergeError
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in, whole_page
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.key_hashes import key_hashes
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.scan import POSITION, CellPass, ScanPass, cell_of
-from rowmerge_nb.engine.tasks.sent_pages import parts_of
+from rowmerge_nb.engine.tasks.sent_pages import SentPages, parts_of, received_pages
 from rowmerge_nb.engine.tasks.writer import task_partition
 
 if TYPE_CHECKING:
@@ -61,6 +62,7 @@ class PartitionedOutputPass:
     Args:
         alone: spread rows with a NULL key, which match nothing, over the tasks; otherwise drop
             them.
+        folder: a folder that all tasks can access; None to send pages as bytes.
     """
 
     side: int
@@ -71,12 +73,25 @@ class PartitionedOutputPass:
     partitions: int
     on: int | None = field(default=None, kw_only=True)
     alone: bool
+    folder: str | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from self._cells(batches)
+        except RowMergeError as error:
+            raise _marked(error) from error
+
+    def _cells(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         pages = self._read(batches) if self.scan is not None else self._counted(batches)
-        with closing(PageProgram().evaluator(None)) as evaluator:
+        with (
+            closing(PageProgram().evaluator(None)) as evaluator,
+            SentPages(self.folder, self.schema) as sender,
+        ):
             for number, page in enumerate(gathered(pages, _SENT_ROWS)):
-                yield from self._cells(page, number, evaluator)
+                rows, places = self._places(page, evaluator)
+                for partition, part in parts_of(rows, places, self.partitions):
+                    cell = sender.cell(part)
+                    yield _sent(cell, partition, self.side, task_partition(), number)
 
     def _read(self, batches: Batches) -> Iterator[Page]:
         assert self.scan is not None
@@ -95,46 +110,38 @@ class PartitionedOutputPass:
                 [*page_in(batch, channels).columns, positions], schema=self.schema
             )
 
-    def _cells(self, page: Page, number: int, evaluator: PageEvaluator) -> Iterator[pa.RecordBatch]:
-        for partition, rows in parts_of(*self._partitions(page, evaluator), self.partitions):
-            cell = pa.array([cell_of(rows)], pa.binary())
-            yield _sent(cell, partition, self.side, task_partition(), number)
-
     def _keys(self, page: Page, evaluator: PageEvaluator) -> list[pa.Array]:
         try:
             return self.keys.values(page, evaluator)
         except ExecutionError as error:
-            # A cell carries no record. The driver parses the mark, and maps the number to the
-            # position of ON.
-            number = "" if self.on is None else f"@{self.on}"
-            raise RuntimeError(
-                f"[[{error.code}{number}]] {' '.join(error.message.split())}"
-            ) from error
+            raise _marked(error, "" if self.on is None else f"@{self.on}") from error
 
-    def _partitions(
-        self, page: Page, evaluator: PageEvaluator
-    ) -> tuple[Page, npt.NDArray[np.int32]]:
-        """Return the rows to send with their partitions."""
+    def _places(self, page: Page, evaluator: PageEvaluator) -> tuple[Page, npt.NDArray[np.int32]]:
+        """Return the rows to send, and the partition of each."""
         keys = self._keys(page, evaluator)
-        to = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
+        places = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         if not any(key.null_count for key in keys):
-            return page, to
+            return page, places
         has_keys = np.logical_and.reduce(
             [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
         )
         if not self.alone:
-            return page.filter(pa.array(has_keys)), to[has_keys]
+            return page.filter(pa.array(has_keys)), places[has_keys]
         spread = page.column(POSITION).to_numpy() % self.partitions
-        return page, np.where(has_keys, to, spread.astype(np.int32))
+        return page, np.where(has_keys, places, spread.astype(np.int32))
 
 
-def _sent(cell: pa.Array, partition: int, side: int, sender: int, number: int) -> pa.RecordBatch:
-    receiver, side_number, sending_task, page_number = (
-        pa.array([value], pa.int32()) for value in (partition, side, sender, number)
-    )
-    return pa.RecordBatch.from_arrays(
-        [receiver, side_number, cell, sending_task, page_number], schema=CELLS
-    )
+def _marked(error: RowMergeError, number: str = "") -> RuntimeError:
+    """A cell carries no record. The driver parses the mark, and maps the number to the position of
+    ON.
+    """
+    return RuntimeError(f"[[{error.code}{number}]] {' '.join(error.message.split())}")
+
+
+def _sent(cell: bytes, partition: int, side: int, sender: int, number: int) -> pa.RecordBatch:
+    values = (partition, side, cell, sender, number)
+    arrays = [pa.array([value], field.type) for value, field in zip(values, CELLS, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=CELLS)
 
 
 @dataclass(frozen=True)
@@ -145,9 +152,8 @@ class AnswersOutputPass:
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            cell = pa.array([cell_of(batch)], pa.binary())
             for partition in range(self.partitions):
-                yield _sent(cell, partition, _ANSWERS, 0, 0)
+                yield _sent(cell_of(batch), partition, _ANSWERS, 0, 0)
 
 
 @dataclass(frozen=True)
@@ -162,12 +168,15 @@ class PartitionedJoinTask:
     program: PageProgram
     channels: ChangeChannels
     above: MergePass
+    in_files: bool = False
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
         yield from self.above(self._joined(batches))
 
     def _joined(self, batches: Batches) -> Iterator[pa.RecordBatch]:
-        sides = itertools.groupby(_arrived(batches), key=lambda cell: cell[0])
+        sides = itertools.groupby(
+            _arrived(batches, in_files=self.in_files), key=lambda cell: cell[0]
+        )
         pages: Iterator[Page] = iter(())
         source_pages: list[Page] = []
         answers = None
@@ -185,8 +194,12 @@ class PartitionedJoinTask:
                 yield self.channels.batch(rows, evaluator, numbers)
 
 
-def _arrived(batches: Batches) -> Iterator[tuple[int, Page]]:
+def _arrived(batches: Batches, *, in_files: bool) -> Iterator[tuple[int, Page]]:
     for batch in batches:
-        for row, side in enumerate(batch.column(1).to_pylist()):
-            for page in CellPass()([batch.select([0, 2]).slice(row, 1)]):
-                yield side, page
+        sides = batch.column(1)
+        rows = batch.select([0, 2])
+        answered = pc.equal(sides, _ANSWERS)
+        for page in CellPass()([rows.filter(answered)]):
+            yield _ANSWERS, page
+        pages = received_pages([rows.filter(pc.invert(answered))], in_files=in_files)
+        yield from zip(sides.filter(pc.invert(answered)).to_pylist(), pages, strict=True)

@@ -503,7 +503,8 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
     engine = Engine(
         spark=spark, rule_settings=RuleSettings(small_rows=0, packed_bytes=0, one_task_bytes=0)
     )
-    engine.register("t", TARGET)
+    # With fewer rows, both sides would be sent by their keys.
+    engine.register("t", pa.concat_tables([TARGET] * 40))
     engine.register("s", SOURCE)
     engine.register("unpinned", SOURCE)
     if source == "unpinned s":
@@ -523,7 +524,7 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
             f"{SAID['by keys']}: the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (packed_bytes)"
             in text
         )
-    assert engine.run(statement, namespace=frames).count == 3
+    assert engine.run(statement, namespace=frames).count == 120
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import pyarrow as pa
@@ -26,7 +26,11 @@ from rowmerge_nb.engine.tasks.partitioned import (
     PartitionedJoinTask,
     PartitionedOutputPass,
 )
-from rowmerge_nb.engine.tasks.scan import POSITION, CellPass
+from rowmerge_nb.engine.tasks.scan import POSITION
+from rowmerge_nb.engine.tasks.sent_pages import received_pages
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 PARTITIONS = 7
 
@@ -44,7 +48,12 @@ def keys_of(schema: pa.Schema, *names: str) -> JoinKeys:
 
 
 def sent(
-    columns: dict[str, Any], keys: tuple[str, ...], *, alone: bool = True, batches: int = 3
+    columns: dict[str, Any],
+    keys: tuple[str, ...],
+    *,
+    alone: bool = True,
+    batches: int = 3,
+    folder: str | None = None,
 ) -> dict[int, list[dict[str, Any]]]:
     """Send the rows of a query; give what each task gets."""
     table = pa.table(columns)
@@ -53,19 +62,26 @@ def sent(
         for batch in table.to_batches(max_chunksize=-(-table.num_rows // batches))
     ]
     schema = table.schema.append(pa.field(POSITION, pa.int64()))
-    task = PartitionedOutputPass(SOURCE, None, 0, schema, keys_of(schema, *keys), PARTITIONS, alone)
+    task = PartitionedOutputPass(
+        SOURCE, None, 0, schema, keys_of(schema, *keys), PARTITIONS, alone=alone, folder=folder
+    )
     found: dict[int, list[dict[str, Any]]] = {}
-    for batch in task(arriving):
+    # All first: the task completes its file at its end.
+    for batch in list(task(arriving)):
         assert batch.schema.equals(CELLS)
         (partition,) = batch.column(0).to_pylist()
-        found.setdefault(partition, []).extend(
-            row for page in CellPass()([batch.select([0, 2])]) for row in page.to_pylist()
-        )
+        pages = received_pages([batch.select([0, 2])], in_files=folder is not None)
+        found.setdefault(partition, []).extend(row for page in pages for row in page.to_pylist())
     return found
 
 
-def test_every_row_is_sent_once_and_counted() -> None:
-    found = sent({"k": range(1000), "v": [str(n) for n in range(1000)]}, ("k",))
+@pytest.mark.parametrize("in_files", [False, True])
+def test_every_row_is_sent_once_and_counted(tmp_path: Path, *, in_files: bool) -> None:
+    found = sent(
+        {"k": range(1000), "v": [str(n) for n in range(1000)]},
+        ("k",),
+        folder=str(tmp_path) if in_files else None,
+    )
     assert sorted(found) == list(range(PARTITIONS))
     rows = [row for rows in found.values() for row in rows]
     assert sorted(row["k"] for row in rows) == list(range(1000))
@@ -129,13 +145,19 @@ def test_rows_are_parted_together_and_pages_numbered(monkeypatch: pytest.MonkeyP
     }
 
 
-def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
+@pytest.mark.parametrize("in_files", [False, True])
+def test_every_task_gets_the_answers_of_subqueries_before_any_row(
+    tmp_path: Path, *, in_files: bool
+) -> None:
     schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])
     rows = pa.record_batch([pa.array([1, 2, 3])], names=["c0"])
     answers = list(AnswersOutputPass(2)([pa.record_batch({"$q0": pa.array([7], pa.int32())})]))
     assert [cell.column(0)[0].as_py() for cell in answers] == [0, 1]
+    folder = str(tmp_path) if in_files else None
     sides = [
-        PartitionedOutputPass(side, None, 0, schema, keys_of(schema, "k"), 1, alone=True)([rows])
+        PartitionedOutputPass(
+            side, None, 0, schema, keys_of(schema, "k"), 1, alone=True, folder=folder
+        )([rows])
         for side in (SOURCE, TARGET)
     ]
     cells = pa.Table.from_batches([*sides[1], answers[0], *sides[0]]).sort_by(
@@ -154,7 +176,7 @@ def test_every_task_gets_the_answers_of_subqueries_before_any_row() -> None:
     program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
     join = KeyJoin(((keys_of(schema, "k"), keys_of(schema, "k")),), None, full=False)
     task = PartitionedJoinTask(
-        schema, schema, join, program, cast("Any", Channels()), cast("Any", above)
+        schema, schema, join, program, cast("Any", Channels()), cast("Any", above), in_files
     )
     assert list(task(cells.to_batches()))
     assert seen == [(3, [[7]])]
@@ -169,3 +191,8 @@ def test_a_key_that_cannot_be_computed_ends_the_task_with_the_number_of_on() -> 
     schema = rows.schema.append(pa.field(POSITION, pa.int64()))
     with pytest.raises(RuntimeError, match=r"\[\[DIVISION_BY_ZERO@4\]\] Division by zero"):
         list(PartitionedOutputPass(SOURCE, None, 0, schema, keys, 2, on=4, alone=True)([rows]))
+
+
+def test_a_disk_that_cannot_be_written_ends_the_task_with_a_code(tmp_path: Path) -> None:
+    with pytest.raises(RuntimeError, match=r"\[\[PERMISSION_DENIED\]\] The temporary directory"):
+        sent({"k": [1]}, ("k",), folder=str(tmp_path / "gone"))
