@@ -17,7 +17,7 @@ from rowmerge_nb.sql.typed.type_rules import is_float
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
 MOST_PAIRS: Final = 1_000_000
 """Pairs of rows that a join without keys compares at most."""
@@ -61,6 +61,16 @@ class JoinCondition:
 
     keys: tuple[tuple[Typed, Typed], ...]
     rest: tuple[Typed, ...] = ()
+
+
+def split_terms(
+    terms: Iterable[Typed], belongs: Callable[[Typed], bool]
+) -> tuple[list[Typed], list[Typed]]:
+    """Return the terms that belong, and the others."""
+    parts: tuple[list[Typed], list[Typed]] = ([], [])
+    for term in terms:
+        parts[0 if belongs(term) else 1].append(term)
+    return parts
 
 
 def join_condition(node: Join) -> JoinCondition:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.explained_expressions import printed
-from rowmerge_nb.plan.page_joins import JoinSides
+from rowmerge_nb.plan.page_joins import JoinSides, split_terms
 from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project
 from rowmerge_nb.plan.query_planner import TRUE, columns_of, filtered, with_sources
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
@@ -20,7 +20,7 @@ from rowmerge_nb.sql.typed.expressions import Typed, references, replaced
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Iterable, Sequence
 
 _INNER: Final = frozenset({JoinType.CROSS, JoinType.INNER})
 
@@ -93,7 +93,7 @@ def _reads_join(node: PlanNode) -> bool:
 
 
 def _pushed_set_operation(node: n.SetOperationNode, conditions: Sequence[Typed]) -> PlanNode:
-    below, rest = _split(conditions, lambda term: bool(references(term)))
+    below, rest = split_terms(conditions, lambda term: bool(references(term)))
     parts = []
     for part, columns in zip(node.parts, node.inputs, strict=True):
         pairs = list(zip(columns_of(node), columns, strict=True))
@@ -109,31 +109,22 @@ def _pushed_join(node: Join, conditions: Sequence[Typed]) -> PlanNode:
     on = [] if node.predicate == TRUE else conjuncts(node.predicate)
     if node.type in _INNER:
         rest = [*on, *conditions]
-        first, rest = _split(rest, sides.on_first)
-        second, rest = _split(rest, sides.on_second)
-        on, rest = _split(rest, lambda term: sides.equality(term) is not None)
+        first, rest = split_terms(rest, sides.on_first)
+        second, rest = split_terms(rest, sides.on_second)
+        on, rest = split_terms(rest, lambda term: sides.equality(term) is not None)
     else:
         # A condition is moved to a side only if unmatched rows of the other one are dropped.
         of_first = node.type is JoinType.LEFT
         of_second = node.type is JoinType.RIGHT
-        first, rest = _split(conditions, lambda term: of_first and sides.on_first(term))
-        second, rest = _split(rest, lambda term: of_second and sides.on_second(term))
-        on_first, on = _split(on, lambda term: of_second and sides.on_first(term))
-        on_second, on = _split(on, lambda term: of_first and sides.on_second(term))
+        first, rest = split_terms(conditions, lambda term: of_first and sides.on_first(term))
+        second, rest = split_terms(rest, lambda term: of_second and sides.on_second(term))
+        on_first, on = split_terms(on, lambda term: of_second and sides.on_first(term))
+        on_second, on = split_terms(on, lambda term: of_first and sides.on_second(term))
         first, second = [*first, *on_first], [*second, *on_second]
         if any(map(may_fail, rest)):
             # Spark may turn an outer join with such a condition into an inner one.
             raise UnprintableError("a condition over an outer join that may fail")
     return _over(_with_terms(node, pushed(node.left, first), pushed(node.right, second), on), rest)
-
-
-def _split(
-    terms: Iterable[Typed], belongs: Callable[[Typed], bool]
-) -> tuple[list[Typed], list[Typed]]:
-    parts: tuple[list[Typed], list[Typed]] = ([], [])
-    for term in terms:
-        parts[0 if belongs(term) else 1].append(term)
-    return parts
 
 
 def _with_terms(node: Join, first: PlanNode, second: PlanNode, terms: Sequence[Typed]) -> Join:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.plan import query_nodes as n
+from rowmerge_nb.plan.page_decorrelation import decorrelated
 from rowmerge_nb.plan.page_joins import check_failures, join_condition, joined
 from rowmerge_nb.plan.page_pushdown import pushed
 from rowmerge_nb.plan.page_scan import check_pages, page_scan
@@ -90,7 +91,9 @@ def page_query(source: Source) -> PagedQuery:
     if not any(table.view in source.reads.views for table in source.tables):
         raise UnprintableError("a query that reads no table")
     plan = plan_query_tree(source)
-    root = pruned(joined(pushed(plan.root)), {column.symbol for column in plan.columns})
+    root = pruned(
+        joined(pushed(decorrelated(plan.root))), {column.symbol for column in plan.columns}
+    )
     check_failures(root)
     nodes = list(_below(root))
     count = sum(isinstance(node, TableScan) for node in nodes)

@@ -554,7 +554,7 @@ def _fails(node: e.Apply) -> bool:
         kinds = [checks.type for checks in node.arguments]
         if node.type.base == "decimal" and node.detail in {"+", "-", "*"}:
             return bool(exact_precision(str(node.detail), *kinds) > node.type.parameters[0])
-        return not is_float(node.type)
+        return not (is_float(node.type) or _has_safe_divisor(node))
     if node.name == "negate":
         return is_integer(node.type)
     if node.name == "cast":
@@ -563,6 +563,18 @@ def _fails(node: e.Apply) -> bool:
         return "{fail" in node.detail.duckdb
     return node.name in {"written", "like", "subscript"} and (
         node.name != "like" or len(node.arguments) > 2
+    )
+
+
+def _has_safe_divisor(node: e.Apply) -> bool:
+    """Return whether an integer is divided by a constant other than 0 and -1."""
+    if node.detail not in {"/", "%"} or not is_integer(node.type):
+        return False
+    divisor = node.arguments[1]
+    return (
+        isinstance(divisor, e.Constant)
+        and divisor.value is not None
+        and int(divisor.value) not in {0, -1}
     )
 
 
