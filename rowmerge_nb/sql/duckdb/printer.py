@@ -571,8 +571,11 @@ def _has_safe_divisor(node: e.Apply) -> bool:
     if node.detail not in {"/", "%"} or not is_integer(node.type):
         return False
     divisor = node.arguments[1]
+    if isinstance(divisor, e.Apply) and divisor.name == "cast":
+        [divisor] = divisor.arguments
     return (
         isinstance(divisor, e.Constant)
+        and is_integer(divisor.type)
         and divisor.value is not None
         and int(divisor.value) not in {0, -1}
     )
