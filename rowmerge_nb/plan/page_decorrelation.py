@@ -75,9 +75,7 @@ def _exists(node: n.ApplyNode) -> PlanNode:
 
 
 def _has_limit(node: PlanNode) -> bool:
-    return (
-        isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) and node.count > 0
-    )
+    return isinstance(node, n.LimitNode) and not isinstance(node, n.OffsetNode) and node.count > 0
 
 
 def _aggregate(node: n.CorrelatedJoinNode) -> PlanNode:
