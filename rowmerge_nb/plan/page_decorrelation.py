@@ -134,22 +134,22 @@ def _keyed(node: PlanNode, correlation: Sequence[Column]) -> tuple[PlanNode, _Ke
         for layer in layers
         if isinstance(layer, Filter)
     }
-    correlated = [term for _, terms in local.values() for term in terms]
-    pairs = list(dict.fromkeys(_key_pair(term, inner, outer) for term in correlated))
-    computed = {
+    comparisons = [term for _, terms in local.values() for term in terms]
+    pairs = list(dict.fromkeys(_key_pair(term, inner, outer) for term in comparisons))
+    key_columns = {
         key: Column(key.type, f"{node.id}$key{index}")
         for index, (key, _) in enumerate(pairs)
         if not isinstance(key, Column)
     }
-    if computed:
-        outputs = (*node.outputs, *_symbols(computed.values()))
-        values = [(column, key) for key, column in computed.items()]
+    if key_columns:
+        outputs = (*node.outputs, *_symbols(key_columns.values()))
+        values = [(column, key) for key, column in key_columns.items()]
         node = _projected(f"{node.id}k", node, outputs, values)
-    columns = tuple(key if isinstance(key, Column) else computed[key] for key, _ in pairs)
+    columns = tuple(key if isinstance(key, Column) else key_columns[key] for key, _ in pairs)
     for layer in reversed(layers):
         if isinstance(layer, Project):
-            kept = tuple(dict.fromkeys((*layer.outputs, *_symbols(columns))))
-            node = replace(layer, source=node, outputs=kept)
+            symbols = tuple(dict.fromkeys((*layer.outputs, *_symbols(columns))))
+            node = replace(layer, source=node, outputs=symbols)
         elif terms := local[layer.id][0]:
             node = filtered(layer.id, node, conjunction(terms))
     return node, _Keys(columns, tuple(value for _, value in pairs))

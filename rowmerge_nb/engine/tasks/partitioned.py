@@ -198,8 +198,8 @@ def _arrived(batches: Batches, *, in_files: bool) -> Iterator[tuple[int, Page]]:
     for batch in batches:
         sides = batch.column(1)
         rows = batch.select([0, 2])
-        answered = pc.equal(sides, _ANSWERS)
-        for page in CellPass()([rows.filter(answered)]):
+        is_answer = pc.equal(sides, _ANSWERS)
+        for page in CellPass()([rows.filter(is_answer)]):
             yield _ANSWERS, page
-        pages = received_pages([rows.filter(pc.invert(answered))], in_files=in_files)
-        yield from zip(sides.filter(pc.invert(answered)).to_pylist(), pages, strict=True)
+        pages = received_pages([rows.filter(pc.invert(is_answer))], in_files=in_files)
+        yield from zip(sides.filter(pc.invert(is_answer)).to_pylist(), pages, strict=True)
