@@ -48,8 +48,7 @@ class FakeTables:
         ):
             return None
         columns = tuple(
-            ColumnMetadata(c[0].lower(), parse_type(c[1]), nullable=len(c) < 3)
-            for c in self.tables[name]
+            ColumnMetadata(c[0], parse_type(c[1]), nullable=len(c) < 3) for c in self.tables[name]
         )
         return TableBinding(
             ".".join(parts), self.catalog, (self.catalog, self.schema, name), columns, f"v_{name}"

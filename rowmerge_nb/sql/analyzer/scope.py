@@ -8,6 +8,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import nearest
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -153,23 +154,24 @@ class Scope:
             scope = scope.parent
         if len(parts) == 1:
             return _nearest(
-                parts[0], {str(field.name).lower(): str(field.name) for field in reversed(fields)}
+                parts[0],
+                {str(f.name).lower(): column_in_sql(str(f.name)) for f in reversed(fields)},
             )
         qualified = [field for field in fields if field.qualifier]
         mine = [field for field in qualified if field.qualifier[-1] == parts[-2]]
         near = _nearest(
             parts[-1],
-            {str(f.name).lower(): f"{f.qualifier[-1]}.{f.name}" for f in reversed(mine)},
+            {str(f.name).lower(): _qualified(f) for f in reversed(mine)},
             0.6,
         )
         if near is not None:
             return near
-        same = [
-            f"{field.qualifier[-1]}.{field.name}"
-            for field in qualified
-            if str(field.name).lower() == parts[-1]
-        ]
+        same = [_qualified(field) for field in qualified if str(field.name).lower() == parts[-1]]
         return same[0] if same else None
+
+
+def _qualified(field: ScopeField) -> str:
+    return column_in_sql(str(field.name), field.qualifier[-1])
 
 
 def _nearest(name: str, names: Mapping[str, str], cutoff: float = 0.5) -> str | None:

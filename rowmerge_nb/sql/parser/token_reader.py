@@ -27,6 +27,10 @@ _MISSPELLED = (
     *("WHEN", "MATCHED", "THEN", "SET"),
 )
 """Keywords behind which a misspelled one is noticed."""
+_JOINTS = frozenset("-./$")
+"""Signs of headers that are no signs of names in SQL."""
+_COLUMN_ENDS = ({"'='"}, {"','", "')'"})
+"""What the parser expects behind a column of SET or of a list."""
 EXTENDED = 'The option --dialect extended accepts it (in a program: dialect="extended").'
 _ELSEWHERE = {
     ("BY", "THEN"): (
@@ -360,11 +364,17 @@ class TokenReader:
         if token.text == before.text == "=" and before.span.end == token.span.start:
             return "Use = for equality."
         pattern = pattern_hint(self.text, self.tokens, self._farthest)
-        if pattern is not None:
-            return pattern
-        if token.text == "." and self._expected in ({"'='"}, {"','", "')'"}):
-            return "Write the column without the table's name."
         following = self.tokens[min(self._farthest + 1, len(self.tokens) - 1)]
+        one_name = self._one_name(before, token, following)
+        if pattern is not None:
+            # A placeholder has a blank before it.
+            return one_name if one_name is not None and pattern.startswith("Write {{") else pattern
+        if token.text == "." and self._expected in _COLUMN_ENDS:
+            tables = {read.word for read in self.tokens[: self._farthest - 1]}
+            hint = one_name if before.word not in tables else None
+            return f"Write the column without the table's name. {hint or ''}".rstrip()
+        if one_name is not None and (token.text == "$" or self._expected in _COLUMN_ENDS):
+            return one_name
         if (token.word, following.word) == ("PRIMARY", "KEY"):
             return PRIMARY_KEY
         if "<EOF>" in self._expected:
@@ -408,10 +418,25 @@ class TokenReader:
         if before is not token and self.at_identifier(before):
             near = nearest(before.word, _MISSPELLED, 0.7)
             if near:
-                return f"Did you mean {near} instead of {before.text}?"
-            if self.at_identifier(token):
+                if near != before.word:
+                    return f"Did you mean {near} instead of {before.text}?"
+            elif self.at_identifier(token):
                 return f'Is this one name? Write it in double quotes: "{before.text} {token.text}".'
         return None
+
+    def _one_name(self, before: Token, token: Token, following: Token) -> str | None:
+        """Return a hint if a sign joins two words without blanks, as in ``E-Mail``."""
+        joined = before.span.end == token.span.start and token.span.end == following.span.start
+        if (
+            token.text not in _JOINTS
+            or not joined
+            or not before.text
+            or before.kind is not TokenKind.WORD
+            or following.kind is not TokenKind.WORD
+        ):
+            return None
+        name = f"{before.text}{token.text}{following.text}"
+        return f'Is this one name? Write it in double quotes: "{name}".'
 
 
 @cache

@@ -164,13 +164,21 @@ def test_near_names_are_offered():
     ("condition", "hint"),
     [
         ('t.address = "Berkeley"', "Text is written in single quotes: 'Berkeley'."),
-        ("t.address = Berkeley", "Text is written in single quotes: 'Berkeley'."),
+        (
+            "t.address = Berkeley",
+            (
+                "Text is written in single quotes: 'Berkeley'. The columns are customer, purchases,"
+                " address, id, code, tags, made."
+            ),
+        ),
+        ("Revenue > 5", "The columns are customer, purchases, address, id, code, tags, made."),
+        ("t.revenue > 5", "The columns are customer, purchases, address."),
         ("t.address = adress", "Did you mean 'address'?"),
         (
             't.address = "adress"',
             "Did you mean 'address'? Text is written in single quotes: 'adress'.",
         ),
-        ("n.nope = 1", None),
+        ("n.nope = 1", "The columns are id, code, tags, made."),
         ("n.customer = 'x'", "Did you mean 't.customer'?"),
         ("t.purchase = 1", "Did you mean 't.purchases'?"),
     ],

@@ -24,6 +24,7 @@ from rowmerge_nb.spi.types import (
     array_of,
     row_of,
 )
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql, offer, split_name_hint
 from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.expressions.concatenation import concatenated
 from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
@@ -92,6 +93,10 @@ _CLOCKS: Final = {
 _SHORTEST_DECIMAL: Final = Type("decimal", (1, 0))
 _BUILT_IN: Final = ((), ("system", "builtin"))
 _DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
+_COMPARED: Final = re.compile(r"(?:=|<>)\s*\Z")
+"""What precedes a value that may be text without its quotes."""
+_LISTED: Final = 8
+"""The columns listed for a name that does not exist."""
 _DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _TIMED: Final = frozenset({"timestamp", "timestamp with time zone", "time", INTERVAL_DAY.base})
 _EXTRACTED_FROM: Final = {
@@ -182,18 +187,12 @@ class ExpressionAnalyzer(CallAnalyzer):
         match = self.scope.find(parts)
         full_name = ".".join(parts)
         if match is None:
-            near = self.scope.like(parts)
-            hint = f"Did you mean '{near}'?" if near else None
-            if len(parts) == 1 and (
-                near is None or node.span.of(self.context.text).startswith('"')
-            ):
-                text = f"Text is written in single quotes: '{node.parts[0].text}'."
-                hint = f"{hint} {text}" if hint else text
             hint = (
                 self.context.tables.index_hint(parts[-1])
                 or (column_hint(parts[0]) if len(parts) == 1 else None)
                 or self._table_hint(parts)
-                or hint
+                or split_name_hint(node, self.scope.fields, self.context.text)
+                or self._near_hint(node, parts)
             )
             self.context.error(
                 "COLUMN_NOT_FOUND", f"Column '{full_name}' cannot be resolved", node.span, hint
@@ -210,6 +209,32 @@ class ExpressionAnalyzer(CallAnalyzer):
         )
         self.context.check_read((field,), node.span)
         return self._fields(e.Column(field.type, field.symbol, match.depth > 0), node, match.used)
+
+    def _near_hint(self, node: s.Name, parts: Sequence[str]) -> str | None:
+        """Return the most similar column, or the columns; text without single quotes is noticed."""
+        near = self.scope.like(parts)
+        text = f"Text is written in single quotes: '{node.parts[0].text}'."
+        columns = self._columns_hint(parts)
+        if len(parts) == 1 and node.span.of(self.context.text).startswith('"'):
+            return f"{offer(near)} {text}" if near else text
+        if near:
+            return offer(near)
+        is_compared = _COMPARED.search(self.context.text[: node.span.start])
+        return f"{text} {columns or ''}".rstrip() if len(parts) == 1 and is_compared else columns
+
+    def _columns_hint(self, parts: Sequence[str]) -> str | None:
+        """List the columns that the name could have meant."""
+        names = dict.fromkeys(
+            column_in_sql(field.name)
+            for field in self.scope.fields
+            if field.name is not None
+            and not field.hidden
+            and (len(parts) == 1 or field.qualifier[-1:] == (parts[-2],))
+        )
+        if not names:
+            return None
+        rest = ", ..." if len(names) > _LISTED else ""
+        return f"The columns are {', '.join([*names][:_LISTED])}{rest}."
 
     def _table_hint(self, parts: Sequence[str]) -> str | None:
         columns = [

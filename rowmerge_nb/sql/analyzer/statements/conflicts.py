@@ -6,8 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.base.names import did_you_mean, quoted_where_needed
+from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.base.words import code, join
+from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.statements.assigned_values import filled_rows
 from rowmerge_nb.sql.analyzer.statements.inserted_types import check_inserted
@@ -95,8 +96,8 @@ def _keys(
                 "COLUMN_NOT_FOUND",
                 f"Column '{key.value}' of ON CONFLICT is not inserted",
                 key.span,
-                did_you_mean(key.value, names, 0.5)
-                or f"The inserted columns are {', '.join(names)}.",
+                nearest_column(key.value, names.values())
+                or f"The inserted columns are {column_list(names.values())}.",
             )
     if conflict.keys:
         return [names[key.value] for key in conflict.keys]

@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError
-from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
@@ -441,7 +441,7 @@ class _MergeAnalyzer:
         for column in columns:
             index = by_name.get(column.value)
             if index is None:
-                self._unknown_column(column, list(by_name))
+                self._unknown_column(column, [c.name for c in self.target.columns])
             if index in indexes:
                 self.context.error(
                     "DUPLICATE_COLUMN_NAME",
@@ -482,8 +482,8 @@ class _MergeAnalyzer:
 
     def _unknown_column(self, column: st.Identifier, names: list[str]) -> NoReturn:
         hint = (
-            did_you_mean(column.value, names, 0.5)
-            or f"{self.target.display} has the columns {', '.join(names)}."
+            nearest_column(column.value, names)
+            or f"{self.target.display} has the columns {column_list(names)}."
         )
         if self.statement.evolution is not None:
             hint = (

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ExplainType
 from rowmerge_nb.base.errors import AnalysisError
-from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
@@ -265,9 +265,10 @@ def _insert_columns(
         column = by_name.get(name.value)
         if column is None:
             message = f"Insert column name does not exist in target table: {name.value}"
+            all_names = [column.name for column in target.columns]
             hint = (
-                did_you_mean(name.value, by_name, 0.5)
-                or f"{target.display} has the columns {', '.join(by_name)}."
+                nearest_column(name.value, all_names)
+                or f"{target.display} has the columns {column_list(all_names)}."
             )
             context.error("COLUMN_NOT_FOUND", message, context.statement_span(name.span), hint)
         if name.value in insert_columns:

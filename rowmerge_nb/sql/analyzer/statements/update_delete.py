@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
@@ -182,9 +182,10 @@ def _assigned(context: Context, statement: st.Update, target: a.TableBinding) ->
     for column in statement.columns:
         index = by_name.get(column.value)
         if index is None:
+            columns = [column.name for column in target.columns]
             hint = (
-                did_you_mean(column.value, by_name, 0.5)
-                or f"{target.display} has the columns {', '.join(by_name)}."
+                nearest_column(column.value, columns)
+                or f"{target.display} has the columns {column_list(columns)}."
             )
             context.error(
                 "COLUMN_NOT_FOUND",

@@ -1,0 +1,71 @@
+"""Columns in hints: names as they are stored, ready to be pasted."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from rowmerge_nb.base.names import nearest, quoted_where_needed
+from rowmerge_nb.sql.parser.tokens import RESERVED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from rowmerge_nb.sql.analyzer.scope import ScopeField
+    from rowmerge_nb.sql.tree.syntax import Name
+
+
+def column_in_sql(name: str, qualifier: str | None = None) -> str:
+    """Return a column as a statement names it.
+
+    >>> print(column_in_sql("Customer ID ", "s"))
+    s."Customer ID "
+    """
+    column = quoted_where_needed(name, RESERVED)
+    return column if qualifier is None else f"{quoted_where_needed(qualifier, RESERVED)}.{column}"
+
+
+def offer(column: str) -> str:
+    """Return the question whether this column of SQL was meant; names in double quotes need no
+    other quotes.
+
+    >>> offer("t.address"), offer('t."E-Mail"')
+    ("Did you mean 't.address'?", 'Did you mean t."E-Mail"?')
+    """
+    return f"Did you mean {column}?" if '"' in column else f"Did you mean '{column}'?"
+
+
+def nearest_column(name: str, columns: Iterable[str], cutoff: float = 0.5) -> str | None:
+    """Return the suggestion of a table's column, or None without a similar one.
+
+    >>> nearest_column("email", ["Name", "E-Mail"])
+    'Did you mean "E-Mail"?'
+    """
+    by_name = {column.lower(): column for column in columns}
+    near = nearest(name.lower(), by_name, cutoff)
+    return None if near is None else offer(column_in_sql(by_name[near]))
+
+
+def column_list(columns: Iterable[str]) -> str:
+    """Return columns as a statement lists them.
+
+    >>> column_list(["id", "E-Mail"])
+    'id, "E-Mail"'
+    """
+    return ", ".join(column_in_sql(column) for column in columns)
+
+
+def split_name_hint(node: Name, fields: Sequence[ScopeField], text: str) -> str | None:
+    """Return a hint if the statement writes a column such as ``E-Mail`` without double quotes."""
+    start = node.parts[-1].span.start
+    for field in fields:
+        name = field.name or ""
+        if re.fullmatch(r"\w*", name):
+            continue
+        for match in re.finditer(re.escape(name.strip()), text, re.IGNORECASE):
+            is_quoted = text[max(match.start() - 1, 0)] == '"'
+            if match.start() <= start < match.end() and not is_quoted:
+                qualifier = field.qualifier[-1] if len(node.parts) > 1 and field.qualifier else None
+                column = column_in_sql(name, qualifier)
+                return f"Is this one name? Write it in double quotes: {column}."
+    return None

@@ -1,0 +1,74 @@
+"""Hints name columns as they are stored, ready to be pasted."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.sql.support import FakeTables, refusal
+
+CRM = FakeTables(
+    {
+        "crm": [
+            ("Customer ID ", "varchar"),
+            ("E-Mail", "varchar"),
+            ("order", "bigint"),
+            ("City", "varchar"),
+            ("First.Name", "varchar"),
+            ("a$b", "bigint"),
+        ]
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("sql", "hint"),
+    [
+        ("UPDATE crm SET Email = 'x'", 'Did you mean "E-Mail"?'),
+        ("UPDATE crm SET ordr = 1", 'Did you mean "order"?'),
+        ("UPDATE crm SET Citty = 'x'", "Did you mean 'City'?"),
+        (
+            "UPDATE crm SET zzz = 'x'",
+            'crm has the columns "Customer ID ", "E-Mail", "order", City, "First.Name", "a$b".',
+        ),
+        ("INSERT INTO crm (Email) VALUES ('x')", 'Did you mean "E-Mail"?'),
+        (
+            (
+                "MERGE INTO crm t USING crm s ON t.City = s.City WHEN MATCHED THEN UPDATE SET"
+                " Email = s.City"
+            ),
+            'Did you mean "E-Mail"?',
+        ),
+        ("SELECT s.CustomerID FROM crm s", 'Did you mean s."Customer ID "?'),
+        ("SELECT email FROM crm s", 'Did you mean "E-Mail"?'),
+        ("SELECT s.E-Mail FROM crm s", 'Is this one name? Write it in double quotes: s."E-Mail".'),
+        (
+            "SELECT * FROM crm WHERE e-mail = 'x'",
+            'Is this one name? Write it in double quotes: "E-Mail".',
+        ),
+        (
+            "SELECT s.First.Name FROM crm s",
+            'Is this one name? Write it in double quotes: s."First.Name".',
+        ),
+        ("UPDATE crm SET E-Mail = 'x'", 'Is this one name? Write it in double quotes: "E-Mail".'),
+        (
+            "UPDATE crm SET First.Name = 'x'",
+            (
+                "Write the column without the table's name. Is this one name? Write it in double"
+                ' quotes: "First.Name".'
+            ),
+        ),
+        ("UPDATE crm SET a$b = 1", 'Is this one name? Write it in double quotes: "a$b".'),
+        ("SELECT a$b FROM crm", 'Is this one name? Write it in double quotes: "a$b".'),
+        (
+            "INSERT INTO crm (City, E-Mail) VALUES ('x', 'y')",
+            'Is this one name? Write it in double quotes: "E-Mail".',
+        ),
+    ],
+)
+def test_a_hint_names_the_column_as_it_is_stored(sql, hint):
+    assert str(refusal(sql, tables=CRM).hint).startswith(hint)
+
+
+def test_a_keyword_is_not_proposed_instead_of_itself():
+    hint = refusal("UPDATE crm SET 'e-mail' = 'x'", tables=CRM).hint
+    assert "instead of" not in str(hint)
