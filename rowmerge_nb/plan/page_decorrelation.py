@@ -1,4 +1,4 @@
-"""Correlated subqueries as outer joins with groups, since DuckDB's own optimizer is off.
+"""Correlated subqueries as outer joins with the rows of their keys, since DuckDB's own optimizer is off.
 
 The join's key is NULL for rows without a partner.
 """
@@ -36,14 +36,18 @@ _ZERO_OF_NO_ROWS: Final = frozenset({"approx_distinct", "count", "count_if"})
 
 
 def decorrelated(node: PlanNode) -> PlanNode:
-    """Return a plan without correlated EXISTS and aggregates that compare equal keys; raise
+    """Return a plan without correlated EXISTS and values that compare equal keys; raise
     UnprintableError for one that does more.
     """
     node = with_sources(node, list(map(decorrelated, node.sources))) if node.sources else node
     if isinstance(node, n.ApplyNode) and node.correlation:
         return _exists(node)
     if isinstance(node, n.CorrelatedJoinNode) and node.correlation:
-        return _aggregate(node)
+        return (
+            _single_row(node, node.query)
+            if isinstance(node.query, n.EnforceSingleRowNode)
+            else _aggregate(node)
+        )
     return node
 
 
@@ -112,6 +116,14 @@ def _aggregate(node: n.CorrelatedJoinNode) -> PlanNode:
     for projection in reversed(projections):
         result = replace(projection, source=result, outputs=(*around, *projection.outputs))
     return result
+
+
+def _single_row(node: n.CorrelatedJoinNode, query: n.EnforceSingleRowNode) -> PlanNode:
+    """Read the row of each key; an error of a key without a row around it has Spark decide."""
+    rows, keys = _keyed(query.source, node.correlation)
+    symbols = dict.fromkeys((*_symbols(keys.grouped), *query.outputs))
+    rows = replace(query, outputs=tuple(symbols), source=rows, keys=keys.grouped)
+    return _left_join(node, rows, keys)
 
 
 def _zero_if_null(column: Column) -> Typed:

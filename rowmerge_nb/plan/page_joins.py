@@ -169,9 +169,7 @@ def _all_below(node: PlanNode) -> Iterator[PlanNode]:
 def _most_rows(node: PlanNode) -> int | None:
     if isinstance(node, TableScan):
         return node.table.estimated_rows
-    if isinstance(node, n.EnforceSingleRowNode) or (
-        isinstance(node, n.AggregateNode) and not node.keys
-    ):
+    if isinstance(node, n.EnforceSingleRowNode | n.AggregateNode) and not node.keys:
         return 1
     if isinstance(node, n.ApplyNode):
         return _most_rows(node.source)

@@ -243,14 +243,18 @@ class _Texts:
         return f"SELECT *, {text} AS {quoted(node.column.symbol)} FROM ({self.node(node.source)})"
 
     def _single_row(self, node: n.EnforceSingleRowNode) -> str:
-        if not node.outputs:
+        keys = [quoted(key.symbol) for key in node.keys]
+        values = [name for symbol in node.outputs if (name := quoted(symbol.name)) not in keys]
+        if not (keys or values):
             raise UnprintableError("a subquery whose value is not read")
-        several = failure("SUBQUERY_MULTIPLE_ROWS", text_literal("several rows"))
-        items = (
-            f"CASE WHEN count(*) > 1 THEN {several} ELSE first({name}) END AS {name}"
-            for name in (quoted(symbol.name) for symbol in node.outputs)
-        )
-        return f"SELECT {', '.join(items)} FROM ({self.node(node.source)})"
+        # A row without a key has no row around it.
+        several = " AND ".join(["count(*) > 1", *(f"{key} IS NOT NULL" for key in keys)])
+        error = failure("SUBQUERY_MULTIPLE_ROWS", text_literal("several rows"))
+        items = dict(zip(keys, keys, strict=True)) | {name: f"first({name})" for name in values}
+        name, item = next(iter(items.items()))
+        items[name] = f"CASE WHEN {several} THEN {error} ELSE {item} END"
+        selected = ", ".join(f"{item} AS {name}" for name, item in items.items())
+        return f"SELECT {selected} FROM ({self._keyed(node.source, node.keys)}){_group_by(keys)}"
 
     def _join(self, node: Join) -> str:
         """Return a join by keys, or by its whole condition."""
@@ -294,10 +298,9 @@ class _Texts:
         calls = [
             f"{aggregate_text(call)} AS {quoted(column.symbol)}" for column, call in node.calls
         ]
-        grouped = f" GROUP BY {', '.join(keys)}" if keys else ""
         return (
             f"SELECT {', '.join([*keys, *calls])} FROM"
-            f" ({self._keyed(node.source, node.keys)}){grouped}"
+            f" ({self._keyed(node.source, node.keys)}){_group_by(keys)}"
         )
 
     def _windows(self, node: n.WindowNode) -> str:
@@ -339,3 +342,7 @@ class _Texts:
             # NaN is the smallest number then; for DuckDB it is always the largest.
             return f"{text} IS NULL DESC, isnan({text}) {'ASC' if key.descending else 'DESC'}, {ordered}"
         return ordered
+
+
+def _group_by(keys: Sequence[str]) -> str:
+    return f" GROUP BY {', '.join(keys)}" if keys else ""

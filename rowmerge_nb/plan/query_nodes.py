@@ -300,12 +300,25 @@ class CorrelatedJoinNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class EnforceSingleRowNode(QueryPlanNode):
-    """The one row of a query; NULL without a row, an error with several."""
+    """The one row of a query, an error with several; NULL without a row.
+
+    Args:
+        keys: there is one row for each value of these, and none for others.
+    """
 
     meaning: ClassVar[str] = (
         "Fails if the query has several rows; makes a row of NULL if it has none."
     )
     source: PlanNode
+    keys: tuple[e.Column, ...] = ()
+
+    @property
+    def expressions(self) -> tuple[e.Typed, ...]:
+        return self.keys
+
+    @property
+    def descriptor(self) -> Descriptor:
+        return (("keys", names_of(self.keys)),) if self.keys else ()
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -18,6 +18,12 @@ if TYPE_CHECKING:
 _SAME_ROWS: Final = ("", "PROJECTION", "RESULT_COLLECTOR", "ARROW_COLLECTOR", "QUERY")
 _TOP_N: Final = "TOP_N"
 _ONCE: Final = ("PROJECTION", "UNGROUPED_AGGREGATE", "LIMIT", "STREAMING_LIMIT")
+_GROUPS: Final = (
+    "HASH_GROUP_BY",
+    "PERFECT_HASH_GROUP_BY",
+    "UNGROUPED_AGGREGATE",
+    "PARTITIONED_AGGREGATE",
+)
 _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
     TableScan: ("TABLE_SCAN", "ARROW_SCAN", "ARROW_SCAN_DUMB"),
     Filter: ("FILTER",),
@@ -29,14 +35,9 @@ _OPERATORS: Final[Mapping[type[PlanNode], tuple[str, ...]]] = {
         "IE_JOIN",
         "CROSS_PRODUCT",
     ),
-    n.AggregateNode: (
-        "HASH_GROUP_BY",
-        "PERFECT_HASH_GROUP_BY",
-        "UNGROUPED_AGGREGATE",
-        "PARTITIONED_AGGREGATE",
-    ),
+    n.AggregateNode: _GROUPS,
     n.ApplyNode: ("HASH_JOIN", "CROSS_PRODUCT"),
-    n.EnforceSingleRowNode: ("UNGROUPED_AGGREGATE",),
+    n.EnforceSingleRowNode: _GROUPS,
     n.WindowNode: ("WINDOW", "STREAMING_WINDOW"),
     n.SortNode: ("ORDER_BY",),
     n.TopNNode: (_TOP_N,),

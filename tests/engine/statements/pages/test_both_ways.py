@@ -170,6 +170,10 @@ ANSWERS = [
             ("avg(q.n)", "v", "f"),
         ]
     ),
+    "SELECT id, (SELECT q.v FROM {t} q WHERE q.id = p.i) FROM {t} p ORDER BY id",
+    "SELECT id, (SELECT q.id FROM {t} q WHERE q.id = p.i AND q.b) FROM {t} p WHERE (SELECT q.a FROM {t} q WHERE q.id = p.ti) IS NULL ORDER BY id",
+    "SELECT id, (SELECT q.v FROM {t} q WHERE q.d = p.d AND q.id NOT IN (1, 5)) FROM {t} p ORDER BY id",
+    "SELECT id, (SELECT upper(q.v) || 'x' FROM {t} q WHERE q.k = p.k AND q.id IN (2, 3)) FROM {t} p ORDER BY id",
     "SELECT id FROM {t} p WHERE EXISTS (SELECT 1 FROM {t} q WHERE q.i = p.i AND q.id = p.k AND upper(q.v) = upper(p.v)) ORDER BY 1",
     "SELECT id FROM {t} p WHERE EXISTS (SELECT 1 FROM {t} q WHERE q.i = p.i AND q.i = p.ti) ORDER BY 1",
     "SELECT id FROM {t} p WHERE EXISTS (SELECT q.v FROM {t} q WHERE q.i = p.i ORDER BY q.v LIMIT 1) ORDER BY 1",
@@ -205,6 +209,7 @@ LEFT_TO_SPARK = [
     "SELECT x FROM {t} INTERSECT SELECT r FROM {t}",
     "SELECT r FROM {t} UNION SELECT x FROM {t}",
     "SELECT id, (SELECT id FROM {t}) FROM {t}",
+    "SELECT id, (SELECT q.v FROM {t} q WHERE q.i = p.k) FROM {t} p ORDER BY id",
     "SELECT id, 10 / i IN (SELECT k FROM {t}) FROM {t}",
     "SELECT p.id / q.i FROM {t} p CROSS JOIN {t} q",
 ]
@@ -234,8 +239,10 @@ NOT_ASKED = {
     "SELECT id FROM {t} p WHERE EXISTS (SELECT 1 FROM {t} q WHERE q.x = p.x)": MORE_THAN_KEYS,
     "SELECT id FROM {t} p WHERE EXISTS (SELECT 1 FROM {t} q WHERE 10 / q.i = p.i)": MORE_THAN_KEYS,
     "SELECT id FROM {t} p WHERE id IN (SELECT q.i FROM {t} q WHERE q.i = p.i)": "a correlated IN",
-    "SELECT id, (SELECT q.v FROM {t} q WHERE q.id = p.i) FROM {t} p": "a correlated subquery that is no aggregate",
-    "SELECT id, (SELECT max(q.i) FROM {t} q WHERE q.i = p.i GROUP BY q.b) FROM {t} p": "a correlated subquery that is no aggregate",
+    "SELECT id, (SELECT q.v FROM {t} q WHERE q.i = p.i LIMIT 1) FROM {t} p": "a correlated subquery that reads the row outside of WHERE",
+    "SELECT id, (SELECT max(q.i) FROM {t} q WHERE q.i = p.i GROUP BY q.b) FROM {t} p": (
+        "a correlated subquery that reads the row outside of WHERE"
+    ),
     "SELECT id, (SELECT max(q.i + p.i) FROM {t} q WHERE q.i = p.i) FROM {t} p": (
         "a correlated subquery that reads the row outside of WHERE"
     ),
