@@ -10,6 +10,7 @@ from traceback import walk_tb
 from typing import Final, TypeVar
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, SetupError, error_text
+from rowmerge_nb.engine.errors.cast_formats import format_hint
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
 from rowmerge_nb.trace.raised import of_text
@@ -211,7 +212,7 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
     if isinstance(error, ExecutionError):
         step = next(
             (step for prefix, step in _STEPS_BY_WORDS.items() if error.message.startswith(prefix)),
-            _NEXT_STEPS.get(error.code),
+            format_hint(error.message) or _NEXT_STEPS.get(error.code),
         )
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))

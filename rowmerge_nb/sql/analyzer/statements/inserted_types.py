@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.typed.type_rules import is_assignable
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ def _insert_hint(
             if not is_assignable(column.type, value)
         )
         return (
-            f"Column {column.name} has the type {column.type}, and its value {value}: write"
+            f"Column {column_in_sql(column.name)} has the type {column.type}, and its value {value}: write"
             f" CAST(... AS {column.type})."
         )
     names = ", ".join(column.name for column in columns[: len(actual)])

@@ -20,6 +20,7 @@ from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value, 
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.fields_by_name import FieldMismatchError, with_fields_of
+from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
 from rowmerge_nb.sql.analyzer.statements.updatable_views import (
@@ -73,7 +74,7 @@ class _MergeAnalyzer:
     def analyze(self) -> a.MergeAnalysis:
         statement, context = self.statement, self.context
         relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
-        source = self._source(relation)
+        source = self.source = self._source(relation)
         offered = tuple(field for field in relation.fields if not field.hidden)
         self.offered = offered
         added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
@@ -511,6 +512,10 @@ class _MergeAnalyzer:
                 ", ".join(map(str, column_types)),
                 ", ".join(str(value.type) for value in assigned_values),
             )
+            wrong = first_unfit(column_types, assigned_values)
+            field, (value, span) = self.fields[indexes[wrong]], assigned[wrong]
+            text = "" if clause.star is not None else span.of(self.context.text)
+            misfit = Misfit(field.name or "", field.type, value, text)
             self.context.error(
                 "TYPE_MISMATCH",
                 f"MERGE table column types don't match for MERGE case {clause.number}, SET"
@@ -518,9 +523,9 @@ class _MergeAnalyzer:
                 replace(
                     clause.span,
                     end=clause.span.start + len("WHEN"),
-                    about=assigned[first_unfit(column_types, assigned_values)][1],
+                    about=span,
                 ),
-                unfit(self.fields, indexes, assigned_values),
+                misfit.hint(self.source),
             )
         values: list[a.TypedExpression | None] = [None] * len(self.fields)
         for index, (value, span) in zip(indexes, assigned, strict=True):
@@ -630,16 +635,6 @@ def first_unfit(column_types: Sequence[Type], values: Sequence[e.Typed]) -> int:
         for i, (column_type, value) in enumerate(zip(column_types, values, strict=True))
         if not is_assignable(value.type, column_type)
     )
-
-
-def unfit(fields: Sequence[ScopeField], indexes: Sequence[int], values: Sequence[e.Typed]) -> str:
-    """Return a hint about values that do not fit their columns."""
-    misfits = [
-        f"column {fields[index].name} is {fields[index].type}, its value is {value.type}"
-        for index, value in zip(indexes, values, strict=True)
-        if not is_assignable(value.type, fields[index].type)
-    ]
-    return f"These do not fit: {'; '.join(misfits)}."
 
 
 def as_field(field: ScopeField) -> a.Field:

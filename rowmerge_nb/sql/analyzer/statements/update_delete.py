@@ -14,7 +14,8 @@ from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
-from rowmerge_nb.sql.analyzer.statements.merge import as_field, first_unfit, unfit
+from rowmerge_nb.sql.analyzer.statements.merge import as_field, first_unfit
+from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
 from rowmerge_nb.sql.analyzer.statements.updatable_views import (
@@ -70,11 +71,13 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
             f" [{actual}]"
         )
         wrong = first_unfit(column_types, values)
+        field, node = fields[indexes[wrong]], statement.values[wrong]
+        misfit = Misfit(field.name or "", field.type, values[wrong], node.span.of(context.text))
         context.error(
             "TYPE_MISMATCH",
             message,
-            context.statement_span(statement.values[wrong].span),
-            unfit(fields, indexes, values),
+            context.statement_span(node.span),
+            misfit.hint(),
         )
     assigned_values: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):

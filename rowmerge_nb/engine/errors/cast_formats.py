@@ -1,0 +1,68 @@
+"""The next step for texts that are dates or numbers in another format."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_FAILURE: Final = re.compile(
+    r"Value cannot be cast to (?P<dated>date|timestamp): (?P<text>.*)"
+    r"|Cannot cast '(?P<number>.*)' to (?P<type>DOUBLE|REAL|BIGINT|INT|DECIMAL\(.*\))"
+    r"|Cannot cast VARCHAR '(?P<digits>.*)' to (?P<decimal>DECIMAL\(.*\)).*",
+    re.DOTALL,
+)
+_DATE: Final = re.compile(
+    r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(\s+\d{1,2}:\d{2}(:\d{2})?)?\s*"
+)
+_TRY: Final = "TRY_CAST makes such values NULL instead, which loses them."
+
+
+def format_hint(message: str) -> str | None:
+    """Return how a text in another format is converted, from the message of a failed cast.
+
+    >>> format_hint("Value cannot be cast to date: 30/10/2025")
+    "Write CAST(date_parse(x, '%d/%m/%Y') AS date). TRY_CAST makes such values NULL instead, which loses them."
+    >>> format_hint("Cannot cast '1,234.50' to DOUBLE")
+    "Write CAST(replace(x, ',', '') AS double). TRY_CAST makes such values NULL instead, which loses them."
+    >>> format_hint("Cannot cast 'abc' to DOUBLE") is None
+    True
+    """
+    failure = _FAILURE.fullmatch(message)
+    if failure is None:
+        return None
+    if failure["dated"]:
+        step = _date_step(failure["text"], failure["dated"])
+    else:
+        step = _number_step(
+            failure["number"] or failure["digits"] or "", failure["type"] or failure["decimal"]
+        )
+    return None if step is None else f"{step} {_TRY}"
+
+
+def _date_step(text: str, type_name: str) -> str | None:
+    parts = _DATE.fullmatch(text)
+    if parts is None:
+        return None
+    first, sign, second, year, time, seconds = parts.groups()
+    tail = f"{sign}{'%Y' if len(year) == 4 else '%y'}"
+    tail += "" if time is None else " %H:%i:%s" if seconds else " %H:%i"
+    day_first, month_first = f"'%d{sign}%m{tail}'", f"'%m{sign}%d{tail}'"
+    american = int(second) > 12
+    step = f"Write CAST(date_parse(x, {month_first if american else day_first}) AS {type_name})"
+    if max(int(first), int(second)) > 12:
+        return f"{step}."
+    return f"{step} if the day is first, and {month_first} if the month is."
+
+
+def _number_step(text: str, type_name: str) -> str | None:
+    name = "integer" if type_name == "INT" else type_name.lower()
+    number = text.strip()
+    if re.fullmatch(r"[+-]?\d{1,3}(?:,\d{3})+(?:\.\d+)?", number):
+        return f"Write CAST(replace(x, ',', '') AS {name})."
+    if re.fullmatch(r"[+-]?\d+,\d+", number):
+        return f"Write CAST(replace(x, ',', '.') AS {name})."
+    if re.fullmatch(r"[+-]?\d{1,3}(?:\.\d{3})+,\d+", number):
+        return f"Write CAST(replace(replace(x, '.', ''), ',', '.') AS {name})."
+    if re.fullmatch(r"[$€£]\s*[\d.,]+|[\d.,]+\s*[$€£%]", number):
+        return f"Write CAST(regexp_replace(x, '[^0-9.-]') AS {name})."
+    return None
