@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from datetime import timedelta
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote
 
@@ -11,7 +13,6 @@ from rowmerge_nb.spi.factory import ConnectorFactory, ConnectorProperty, Propert
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
@@ -29,10 +30,15 @@ def _memory(keep_versions: int = 5) -> MemoryConnector:
 
 
 def _hive_acid(
-    directory: Path | None = None, metastore: str | None = None, compression_codec: str = "GZIP"
+    directory: Path | None = None,
+    metastore: str | None = None,
+    compression_codec: str = "GZIP",
+    create: bool = False,
 ) -> HiveAcidConnector:
     from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
 
+    if directory is not None and metastore is None and not create:
+        _require_file(directory, "metastore.sqlite")
     return HiveAcidConnector(directory, metastore, compression_codec=compression_codec)
 
 
@@ -41,9 +47,12 @@ def _iceberg(
     catalog: str | None = None,
     properties: Mapping[str, str] | None = None,
     min_retention_days: int = 7,
+    create: bool = False,
 ) -> IcebergConnector:
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
 
+    if warehouse is not None and catalog is None and not create:
+        _require_file(warehouse, "catalog.sqlite")
     return IcebergConnector(
         warehouse,
         catalog=catalog,
@@ -52,10 +61,40 @@ def _iceberg(
     )
 
 
-def _delta(directory: Path, min_retention_days: int = 7) -> DeltaConnector:
+def _delta(directory: Path, min_retention_days: int = 7, create: bool = False) -> DeltaConnector:
     from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector
 
+    if not create:
+        _require_folder(directory)
     return DeltaConnector(directory, min_retention=timedelta(days=min_retention_days))
+
+
+def _require_folder(folder: Path) -> None:
+    if not Path(folder).is_dir():
+        raise ConnectorError(
+            f"There is no folder '{folder}'",
+            code="NOT_FOUND",
+            hint="Correct the path, or write create=true for a new folder.",
+        )
+
+
+def _require_file(folder: Path, name: str) -> None:
+    """Refuse a folder without a catalog, which a connector would create."""
+    _require_folder(folder)
+    if (Path(folder) / name).is_file():
+        return
+    above = next(
+        (each for each in Path(folder).absolute().parents if (each / name).is_file()), None
+    )
+    raise ConnectorError(
+        f"The folder '{folder}' has no {name}, which lists the tables",
+        code="NOT_FOUND",
+        hint=(
+            "Correct the path, or write create=true for a new one."
+            if above is None
+            else f"Connect the folder that has it: {shlex.quote(str(above))}."
+        ),
+    )
 
 
 def _sqlite(path: Path, create: bool = False) -> SqliteConnector:
@@ -133,6 +172,9 @@ HIVE_ACID: Final = ConnectorFactory(
         "directory": _of(PropertyType.PATH, "the folder of metastore.sqlite and warehouse"),
         "metastore": _text("the address thrift://host:port of a Hive Metastore"),
         "compression_codec": _text("GZIP, ZSTD, SNAPPY or NONE, for new files"),
+        "create": _of(
+            PropertyType.BOOLEAN, "whether to create a missing folder or metastore.sqlite"
+        ),
     },
     "directory",
     {"thrift": "metastore"},
@@ -148,6 +190,7 @@ ICEBERG: Final = ConnectorFactory(
         "min_retention_days": _of(
             PropertyType.INTEGER, "the minimum age of what expire_snapshots removes"
         ),
+        "create": _of(PropertyType.BOOLEAN, "whether to create a missing folder or catalog.sqlite"),
     },
     "warehouse",
 )
@@ -160,6 +203,7 @@ DELTA: Final = ConnectorFactory(
             PropertyType.PATH, "the folder of schemas, with their tables", required=True
         ),
         "min_retention_days": _of(PropertyType.INTEGER, "the minimum age of what vacuum removes"),
+        "create": _of(PropertyType.BOOLEAN, "whether to create a missing folder"),
     },
     "directory",
 )

@@ -65,6 +65,8 @@ from rowmerge_nb.notebook.project_file import (
     project_defaults,
 )
 from rowmerge_nb.notebook.template import Rendered, render
+from rowmerge_nb.sql.parser.foreign_patterns import pattern_hint
+from rowmerge_nb.sql.parser.tokens import Runs, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -515,6 +517,8 @@ _RUN: Final = re.compile(
     r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:merge|insert|update|delete|create|select|with|values|table|truncate|drop|call)\b"
 )
 """How a text begins whose first statement is run, not explained."""
+_TABLE_NAME: Final = re.compile(r'((?:"[^"]*"|\S)*) ?(.*)', re.DOTALL)
+"""The name of a table, of which quoted parts may have blanks, and what follows it."""
 _SQL_BEGINS: Final = re.compile(r"""(?i)[^a-z]|(?:select|with|values|table)\b""")
 _PLANNED: Final = ("explain", "dry-run")
 _RUNS_NOTHING: Final = dict.fromkeys(_PLANNED, "it runs nothing")
@@ -662,6 +666,9 @@ def _command_of(rest: str) -> str:
     elif not word or _SQL_BEGINS.match(word) or word.lower() in FIRST_WORDS:
         return ""
     else:
+        # The parser says what to write instead of another engine's statement.
+        if pattern_hint(rest, tokenize(rest, Runs.TOKENS), 0) is not None:
+            return ""
         near = nearest(word.lower(), [*COMMANDS, *FIRST_WORDS], 0.7)
         # A misspelled statement: the parser reports its position.
         if near and near not in COMMANDS:
@@ -680,7 +687,7 @@ def _with_more_options(use: MagicUse) -> MagicUse:
     command, _, more = use.rest.partition(" ")
     table = ""
     if command.lower() == "undo" and not more.startswith("-"):
-        table, _, more = more.partition(" ")
+        table, more = _TABLE_NAME.fullmatch(more).groups()  # type: ignore[union-attr]
     behind = parse_line(more)
     if command.lower() == "undo" and not table and len(behind.rest.split()) == 1:
         table, behind = behind.rest, replace(behind, rest="")

@@ -106,7 +106,7 @@ def _wrong_shape(message: str) -> RowMergeError:
     return RowMergeError(
         message,
         code="INVALID_ARGUMENTS",
-        hint='Write, for example: ice = {store = "iceberg", warehouse = "warehouse/"}',
+        hint='Write, for example: ice = {store = "iceberg", warehouse = "warehouse/", create = true}',
     )
 
 

@@ -43,8 +43,8 @@ and {others} others.
   AUTHORIZATION in CREATE SCHEMA; statements about materialized views; SHOW SESSION, WITH SESSION, and SET and RESET SESSION of other properties than `time_zone_id` and `max_recursion_depth`; TABLESAMPLE. So are the catalog `system`
   and the tables of `information_schema` about roles and privileges.
 - **Schemas** have no properties.
-- **ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` and fields of rows in ALTER TABLE are of
-  [Iceberg](stores-iceberg-upkeep.md#procedures-of-tables) alone; what differs there is on that page.
+- **ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` is of [Iceberg](stores-iceberg-upkeep.md#procedures-of-tables) and [Delta Lake](stores-delta.md), and fields of rows in ALTER TABLE are of
+  Iceberg alone; what differs there is on those pages.
 - **Views** have no properties; `SECURITY` is read and means nothing, since nobody logs in. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,

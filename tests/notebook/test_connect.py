@@ -28,16 +28,16 @@ def cells(shell):
 
 
 def test_a_store_is_connected_and_listed(cells, tmp_path):
-    cell = cells.run("%merge connect iceberg warehouse/ AS ice")
+    cell = cells.run("%merge connect iceberg warehouse/ create=true AS ice")
     assert cell.error is None
     assert cell.text == (
         f"Catalog ice is connected: iceberg {tmp_path / 'warehouse'}."
         " Its tables are ice.SCHEMA.TABLE; SHOW SCHEMAS FROM ice lists the schemas."
     )
-    assert cells.run("%merge connect iceberg warehouse/ AS ice").error is None
+    assert cells.run("%merge connect iceberg warehouse/ create=true AS ice").error is None
     cells.run("%merge connect sqlite 'my shop.db' create=true as s")
     cells.run("%merge connect memory keep_versions=2 AS m")
-    cells.run("%merge connect hive_acid lake")
+    cells.run("%merge connect hive_acid lake create=true")
     listing = cells.run("%merge connect").text
     assert [line.split()[:2] for line in listing.splitlines()[2:-1]] == [
         ["hive_acid", "hive_acid"],

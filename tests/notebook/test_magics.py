@@ -415,7 +415,13 @@ def test_an_unknown_word_of_the_line_magic_names_the_nearest_command(notebook):
 
 def test_a_misspelt_statement_is_the_parsers(notebook):
     notebook.run("%merge SELEC 1")
-    assert notebook.engine.asked[0][0] == "SELEC 1"
+    notebook.run("%merge OPTIMIZE t")
+    notebook.run('%merge DESCRIBE HISTORY lake."rd-work".t')
+    assert [asked[0] for asked in notebook.engine.asked] == [
+        "SELEC 1",
+        "OPTIMIZE t",
+        'DESCRIBE HISTORY lake."rd-work".t',
+    ]
 
 
 def test_a_command_takes_options_behind_it(notebook):
@@ -428,6 +434,8 @@ def test_undo_takes_back_a_change_and_shows_what_that_was(notebook):
     for line, table in (
         ("%merge undo", None),
         ("%merge undo accounts", "accounts"),
+        ('%merge undo lake."rd work".t', 'lake."rd work".t'),
+        ('%merge undo "a b" --engine fake', '"a b"'),
         ("%merge UNDO lake.default.t --engine fake", "lake.default.t"),
         ("%merge undo --engine fake t", "t"),
         ("%merge --engine fake undo t", "t"),

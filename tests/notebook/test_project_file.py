@@ -14,7 +14,7 @@ from rowmerge_nb.notebook.project_file import declared_catalogs, project_default
 
 CATALOGS = """
 [tool.rowmerge_nb.catalogs]
-ice = { store = "iceberg", warehouse = "warehouse/" }
+ice = { store = "iceberg", warehouse = "warehouse/", create = true }
 
 [tool.rowmerge_nb.catalogs.s]
 store = "sqlite"

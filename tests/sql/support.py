@@ -91,7 +91,7 @@ class FakeTables:
     def index_hint(self, column: str) -> str | None:
         return None
 
-    def names(self) -> Sequence[str]:
+    def candidates(self, parts: Sequence[str]) -> Sequence[str]:
         return [*self.tables, *self.frames]
 
     def evolves_tables(self, catalog: str) -> bool:

@@ -47,7 +47,8 @@ class DeltaConnector(Connector):
 
     Args:
         directory: the directory; each schema is a folder in it, and each table a folder in its
-            schema's.
+            schema's. Tables directly in it are tables of the schema ``default``. The first CREATE
+            creates it.
         min_retention: the minimum age of what ``vacuum`` removes; running statements of other
             programs may need newer files.
 

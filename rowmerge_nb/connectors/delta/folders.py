@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import shutil
 import uuid
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.connectors.delta.notes import LOG
 from rowmerge_nb.connectors.shared.disk import reading, writing
 from rowmerge_nb.connectors.shared.folders import folder_name
@@ -19,11 +21,14 @@ from rowmerge_nb.spi import SchemaTableName
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+DEFAULT: Final = "default"
 _DROPPED: Final = re.compile(r"\.dropped-[0-9a-f]{32}")
 
 
 class Folders:
     """A directory with a folder for each schema, and in it one for each table.
+
+    Tables directly in the directory are tables of the schema ``default``.
 
     >>> import tempfile
     >>> folders = Folders(Path(tempfile.mkdtemp()))
@@ -33,53 +38,72 @@ class Folders:
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self.create_schema("default")
+        if _is_table(directory):
+            table = quoted_where_needed(unquote(directory.name).lower())
+            raise ConnectorError(
+                f"The folder '{directory}' is a Delta table, not a folder of tables",
+                code="INVALID_ARGUMENTS",
+                hint=(
+                    f"Connect the folder above it: %merge connect delta"
+                    f" {shlex.quote(str(directory.parent))} AS lake; the table is"
+                    f" lake.{DEFAULT}.{table}."
+                ),
+            )
 
     def schemas(self) -> list[str]:
-        return sorted({name for name, _ in _named_folders(self._directory)})
+        return sorted({DEFAULT, *(name for name, _ in self._schema_folders())})
 
     def tables(self) -> list[SchemaTableName]:
         return sorted(
             {
                 SchemaTableName(schema, name)
-                for schema, folder in _named_folders(self._directory)
-                for name, table in _named_folders(folder)
-                if _is_table(table)
+                for schema, name, folder in self._table_folders()
+                if _is_table(folder)
             },
             key=str,
         )
 
     def all_folders(self) -> list[Path]:
         """Return the folders of tables, and of tables that were never committed."""
-        return [
-            table
-            for _, folder in _named_folders(self._directory)
-            for _, table in _named_folders(folder)
-        ]
+        return [folder for _, _, folder in self._table_folders()]
 
     def table(self, name: SchemaTableName) -> Path | None:
-        exact = self.new_table(name)
+        exact = self._schema_folder(name.schema) / folder_name(name.table)
         if _is_table(exact):
             return exact
         return next(
             (
-                table
-                for schema, folder in _named_folders(self._directory)
-                if schema == name.schema
-                for table_name, table in _named_folders(folder)
-                if table_name == name.table and _is_table(table)
+                folder
+                for schema, table, folder in self._table_folders()
+                if (schema, table) == (name.schema, name.table) and _is_table(folder)
             ),
             None,
         )
 
     def new_table(self, name: SchemaTableName) -> Path:
-        return self._schema_folder(name.schema) / folder_name(name.table)
+        schema = self._schema_folder(name.schema)
+        _require_no_table(schema)
+        return schema / folder_name(name.table)
 
     def _schema_folder(self, schema: str) -> Path:
         return next(
-            (folder for name, folder in _named_folders(self._directory) if name == schema),
+            (folder for name, folder in self._schema_folders() if name == schema),
             self._directory / folder_name(schema),
         )
+
+    def _schema_folders(self) -> Iterator[tuple[str, Path]]:
+        for name, folder in _named_folders(self._directory):
+            if "=" not in folder.name and not _is_table(folder):
+                yield name, folder
+
+    def _table_folders(self) -> Iterator[tuple[str, str, Path]]:
+        """Yield the folders of tables with their names: those of schemas first."""
+        for schema, folder in self._schema_folders():
+            for name, table in _named_folders(folder):
+                yield schema, name, table
+        for name, table in _named_folders(self._directory):
+            if _is_table(table):
+                yield DEFAULT, name, table
 
     def remove(self, table: Path) -> None:
         """Remove a table's folder: renamed first, so that readers see all of it or nothing."""
@@ -97,11 +121,18 @@ class Folders:
         ]
 
     def create_schema(self, schema: str) -> None:
+        folder = self._directory / folder_name(schema)
+        _require_no_table(folder)
         with writing(f"Directory '{self._directory}'", "DELTA_LAKE_FILESYSTEM_ERROR"):
-            (self._directory / folder_name(schema)).mkdir(parents=True, exist_ok=True)
+            folder.mkdir(parents=True, exist_ok=True)
 
     def drop_schema(self, schema: str) -> None:
         """Remove the folder of a schema, which must be empty."""
+        if schema == DEFAULT:
+            raise ConnectorError(
+                f"Schema '{schema}' cannot be dropped: every folder of Delta tables has it",
+                hint="Drop its tables.",
+            )
         folder = self._schema_folder(schema)
         try:
             folder.rmdir()
@@ -111,6 +142,15 @@ class Folders:
                 code="SCHEMA_NOT_EMPTY",
                 hint="Drop its tables, and remove other files in its folder.",
             ) from error
+
+
+def _require_no_table(schema: Path) -> None:
+    if _is_table(schema):
+        raise ConnectorError(
+            f"The folder '{schema}' of the schema is a table",
+            code="ALREADY_EXISTS",
+            hint="Choose another schema.",
+        )
 
 
 def _is_table(folder: Path) -> bool:

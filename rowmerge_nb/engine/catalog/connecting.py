@@ -95,7 +95,8 @@ def connect(catalogs: Catalogs, request: ConnectionRequest, *, check: bool) -> C
     factory = factory_of(request.store, location)
     name = checked_name(request.name or factory.name, "name", "catalog").lower()
     properties, secrets = _properties(factory, location, request)
-    digest = hashlib.sha256(repr(sorted(properties.items())).encode()).hexdigest()
+    lasting = sorted(item for item in properties.items() if item[0] != "create")
+    digest = hashlib.sha256(repr(lasting).encode()).hexdigest()
     if name in catalogs.connectors:
         connection = catalogs.connections.get(name)
         if connection and (connection.store, connection.digest) == (factory.name, digest):
@@ -133,7 +134,7 @@ def validate(request: ConnectionRequest) -> None:
 
     >>> validate(ConnectionRequest("iceberg", properties={"warehose": "w"}))
     Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The store iceberg has no property 'warehose'. Did you mean 'warehouse'? Its properties are: warehouse, catalog, properties, min_retention_days.
+    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The store iceberg has no property 'warehose'. Did you mean 'warehouse'? Its properties are: warehouse, catalog, properties, min_retention_days, create.
     """
     location = None if request.location is None else os.fspath(request.location)
     _raw_properties(factory_of(request.store, location), location, request)
@@ -148,7 +149,7 @@ def factory_of(store: str, location: str | None) -> ConnectorFactory:
         raise RowMergeError(
             f"'{masked(location or '')}' names no store",
             code="INVALID_ARGUMENTS",
-            hint="Write the store first, such as: %merge connect iceberg warehouse/ AS ice",
+            hint="Write the store first, such as: %merge connect iceberg warehouse/ create=true AS ice",
         )
     return factory
 

@@ -29,6 +29,7 @@ from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ConnectorTableMetadata
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.missing_catalog import unconnected_catalog
+from rowmerge_nb.sql.parser.statement_reader import name_parts
 from rowmerge_nb.sql.session_properties import TIME_ZONE
 from rowmerge_nb.sql.typed.type_rules import parts_of
 
@@ -234,7 +235,7 @@ class Catalogs:
 
     def full_name(self, name: str) -> TableName:
         """Complete a name of one to three parts by the default catalog and schema."""
-        parts = checked_name(name, "name", "table").lower().split(".")
+        parts = name_parts(checked_name(name, "name", "table").lower())
         if len(parts) > 3:
             raise RowMergeError(
                 f"'{name}' has {len(parts)} parts; a table's name has one to three:"

@@ -477,7 +477,7 @@ class StatementTables:
                         f" {variable}.collect()"
                     )
         catalog = self._connectors.get(self._default[0])
-        if catalog is not None and catalog.name == "memory" and not self.names():
+        if catalog is not None and catalog.name == "memory" and not self.candidates([name]):
             return (
                 "There are no tables: those in memory end with the process, which is a notebook's"
                 " kernel. Create the table again."
@@ -499,8 +499,10 @@ class StatementTables:
                     )
         return None
 
-    def names(self) -> Sequence[str]:
-        candidates = [name for name, value in self._namespace.items() if is_frame(value)]
+    def candidates(self, parts: Sequence[str]) -> Sequence[str]:
+        candidates = [
+            name for name, value in self._namespace.items() if len(parts) == 1 and is_frame(value)
+        ]
         for catalog in self._connectors:
             listed: Sequence[SchemaTableName] = ()
             # Names only serve hints: ignore a failing catalog.

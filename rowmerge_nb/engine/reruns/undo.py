@@ -10,6 +10,8 @@ from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
+from rowmerge_nb.sql.analyzer.context import dotted
+from rowmerge_nb.sql.parser.statement_reader import name_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -55,7 +57,7 @@ def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -
             text, (), (), "RESTORE", _existing_table(tables, table), requested_version
         )
 
-    return runner.restore(text, restoration, table.split("."))
+    return runner.restore(text, restoration, name_parts(table))
 
 
 def undo(runner: StatementRunner, table: str | None) -> Result:
@@ -83,7 +85,7 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
 
 
 def _existing_table(tables: StatementTables, name: str) -> TableBinding:
-    parts = name.split(".")
+    parts = name_parts(name)
     if len(parts) > _MOST_PARTS:
         raise ConnectorError(
             f"'{name}' has {len(parts)} parts; a table's name has one to three:"
@@ -99,11 +101,11 @@ def _existing_table(tables: StatementTables, name: str) -> TableBinding:
         )
     binding = tables.resolve(parts)
     if binding is None:
-        qualified = ".".join(tables.qualify(parts))
+        qualified = dotted(tables.qualify(parts))
         raise AnalysisError(
             f"Table '{qualified}' does not exist",
             code="TABLE_NOT_FOUND",
-            hint=did_you_mean(parts[-1], tables.names()),
+            hint=did_you_mean(parts[-1], tables.candidates(parts)),
         )
     return binding
 
@@ -122,7 +124,7 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
             hint="engine.restore(table, version) puts back any version that a store keeps.",
         )
     if not change.keeps:
-        table_name = ".".join(change.table)
+        table_name = dotted(change.table)
         raise ConnectorError(
             f"The last change of '{table_name}' was the {change.words}, and connector"
             f" '{change.connector}' keeps no former versions",
@@ -207,7 +209,7 @@ def _is_kept(
 
 def _conflict(change: UndoableChange, why: str, *, is_kept: bool = False) -> NoReturn:
     """Refuse to take back a change that others have built on."""
-    table_name = ".".join(change.table)
+    table_name = dotted(change.table)
     hint = "Nothing was taken back."
     if is_kept and change.before is not None:
         hint += (

@@ -202,8 +202,8 @@ class AnalyzerCatalogs(Protocol):
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
         """Return the columns that ``*`` omits."""
 
-    def names(self) -> Sequence[str]:
-        """Return the candidates of "did you mean"."""
+    def candidates(self, parts: Sequence[str]) -> Sequence[str]:
+        """Return the candidates of "did you mean" for a name: no DataFrames if it has a catalog."""
 
     def source_hint(self, name: str) -> str | None:
         """Return how a value of the notebook that is no DataFrame becomes a source."""

@@ -341,7 +341,9 @@ class Context:
             table_hint(name.parts[0].value) or self.tables.source_hint(name.parts[0].value)
             if len(name.parts) == 1
             else None
-        ) or did_you_mean(name.parts[-1].value, self.tables.names())
+        ) or did_you_mean(
+            name.parts[-1].value, self.tables.candidates([part.value for part in name.parts])
+        )
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
 
 

@@ -17,6 +17,7 @@ _WINDOW: Final = 60
 """The number of tokens read on each side of the wrong one."""
 _LONGEST: Final = 80
 """The characters read of a token; patterns take time with the square of a word's length."""
+_NAME: Final = r'(?:\w+|"(?:[^"]|"")+")(?:\.(?:\w+|"(?:[^"]|"")+"))*'
 _FILE: Final = "Read the file in Python, as frame = pd.read_parquet('...'); its name is a source"
 _FRAME_OF_FILE: Final = (
     "Read the file in Python, as frame = pd.read_%2(%3); its name is a source: %1 frame."
@@ -139,7 +140,13 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"^SHOW §(?:INDEX|INDEXES|KEYS)\b", "There are no indexes; write SHOW CREATE TABLE."),
     (r"^SHOW §(?!DATABASES)\w+$", "Write SHOW SESSION for the settings, or SHOW TABLES."),
     (r"^SET §\w", "Write SET SESSION name = value; SHOW SESSION lists the names."),
-    (r"^(?:DESCRIBE|DESC) HISTORY §([\w.]+)", 'Write SELECT * FROM "%1$history".'),
+    (
+        r"^(?:DESCRIBE|DESC) HISTORY §(((?:[\w.\"]+\.)?)(?:\"([^\"]+)\"|(\w+)))",
+        (
+            'Write SELECT * FROM %2"%3$history" for a table of Iceberg; for one of Delta Lake, read'
+            " its versions: SELECT * FROM %1 FOR VERSION AS OF 0."
+        ),
+    ),
     (r"^(?:DESCRIBE|DESC) DETAIL §([\w.\"]+)", "Write SHOW CREATE TABLE %1."),
     (r"^(?:DESCRIBE|DESC) (?:EXTENDED|FORMATTED|TABLE) §([\w.\"]+)", "Write DESCRIBE %1."),
     (r"^(?:DESCRIBE|DESC) §TABLE ([\w.\"]+)", "Write DESCRIBE %1."),
@@ -368,6 +375,11 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"FOR §(UPDATE|SHARE)\b", "Leave FOR %1 out; Trino locks no rows."),
     (r"FOR §SYSTEM_TIME AS OF", "Write FOR TIMESTAMP AS OF."),
     (r"FROM ([\w.\"]+) AS OF §", _VERSION),
+    (r"(?:FROM|JOIN|USING) ([\w.\"]+) VERSION §AS OF (\d+)", "Write %1 FOR VERSION AS OF %2."),
+    (
+        r"(?:FROM|JOIN|USING) ([\w.\"]+) TIMESTAMP §AS OF ('[^']*')",
+        "Write %1 FOR TIMESTAMP AS OF TIMESTAMP %2.",
+    ),
     (r"FROM ([\w.\"]+) (?:VERSION|TIMESTAMP) §AS OF", _VERSION),
     (r"FROM ([\w.\"]+) (?:AT|BEFORE) \( .*§=>", _VERSION),
     (
@@ -458,7 +470,8 @@ def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> str | None:
 
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
+    # A quoted part may have any characters.
+    return re.compile(pattern.replace(r"[\w.\"]+", _NAME), re.IGNORECASE | re.DOTALL)
 
 
 def _group(groups: Sequence[str], number: int) -> str:

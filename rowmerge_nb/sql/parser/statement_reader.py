@@ -164,6 +164,17 @@ def parse_expression(text: str) -> s.Expression:
         return _read(text, StatementReader.expression)
 
 
+def name_parts(text: str) -> list[str]:
+    """Return the parts of a table's name; without quotes, any characters but points are accepted.
+
+    >>> name_parts('lake."rd.work".t'), name_parts("lake.rd-work.t")
+    (['lake', 'rd.work', 't'], ['lake', 'rd-work', 't'])
+    """
+    if '"' not in text:
+        return text.split(".")
+    return [part.value for part in _read(text, StatementReader.table_name).parts]
+
+
 class StatementReader(DefinitionReader):
     def statement(self) -> st.Statement:
         statement = self._statement()

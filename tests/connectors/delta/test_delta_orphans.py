@@ -58,6 +58,7 @@ def test_links_to_folders_of_others_are_left_alone(store: DeltaConnector, tmp_pa
     (others / "file").write_text("theirs")
     (others / "empty").mkdir()
     (tmp_path / f".dropped-{'0' * 32}").symlink_to(others)
+    (tmp_path / "default").mkdir(exist_ok=True)
     (tmp_path / "default" / "linked").symlink_to(others / "empty")
     assert store.orphans() == []
     assert store.remove_orphans() == []

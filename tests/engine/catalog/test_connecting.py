@@ -64,8 +64,8 @@ def shop(monkeypatch):
 def test_the_stores_of_the_package_are_connected_by_their_names(engine, tmp_path):
     engine.connect("memory", name="m")
     engine.connect("sqlite", tmp_path / "shop.db", name="lite", create=True)
-    engine.connect("iceberg", str(tmp_path / "warehouse"), name="ICE")
-    engine.connect("hive-acid", tmp_path / "lake")
+    engine.connect("iceberg", str(tmp_path / "warehouse"), name="ICE", create=True)
+    engine.connect("hive-acid", tmp_path / "lake", create=True)
     assert [(each.name, each.store, each.location) for each in engine.catalogs()] == [
         ("hive_acid", "hive_acid", str(tmp_path / "lake")),
         ("ice", "iceberg", str(tmp_path / "warehouse")),
@@ -74,6 +74,9 @@ def test_the_stores_of_the_package_are_connected_by_their_names(engine, tmp_path
         ("memory", "memory", ""),
     ]
     assert ("default", "schema") in engine.names("ice")
+    # create=true changes nothing where the store exists.
+    engine.connect("sqlite", tmp_path / "shop.db", name="lite")
+    assert len(engine.catalogs()) == 5
 
 
 def test_the_same_connection_again_changes_nothing_and_another_one_is_an_error(engine, tmp_path):
@@ -108,6 +111,9 @@ def test_the_same_connection_again_changes_nothing_and_another_one_is_an_error(e
         ("iceberg", {"location": "w", "warehouse": "w"}, "'warehouse' .* is there twice", "once"),
         ("iceberg", {"warehouse": "w", "properties": {"a": 1}}, "a value of properties", "texts"),
         ("sqlite", {"path": "no/such.db"}, "There is no file", "create=true"),
+        ("iceberg", {"warehouse": "no"}, "There is no folder", "create=true"),
+        ("hive_acid", {"directory": "no"}, "There is no folder", "create=true"),
+        ("delta", {"directory": "no"}, "There is no folder", "create=true"),
         ("postgresql", {"dsn": "x", "password": 5}, "password is of type int", "Give a text"),
     ],
 )  # fmt: skip
@@ -118,6 +124,21 @@ def test_a_wrong_connection_is_refused_with_its_values_and_the_next_step(
         engine.connect(store, **arguments)
     assert hint in (caught.value.hint or "")
     assert [each.name for each in engine.catalogs()] == ["memory"]
+
+
+@pytest.mark.parametrize(
+    ("store", "name"), [("iceberg", "catalog.sqlite"), ("hive_acid", "metastore.sqlite")]
+)
+def test_a_folder_without_a_catalog_stays_as_it_is(engine, tmp_path, store, name):
+    folder = tmp_path / "a b"
+    table = folder / "warehouse" / "t"
+    table.mkdir(parents=True)
+    with pytest.raises(ConnectorError, match=f"has no {name}, which lists .* create=true"):
+        engine.connect(store, table)
+    (folder / name).touch()
+    with pytest.raises(ConnectorError, match=f"Connect the folder that has it: '{folder}'"):
+        engine.connect(store, table)
+    assert not list(table.iterdir())
 
 
 def test_a_closed_engine_connects_nothing():

@@ -56,7 +56,7 @@ class Tables:
     def index_hint(self, column: str) -> str | None:
         return None
 
-    def names(self) -> Sequence[str]:
+    def candidates(self, parts: Sequence[str]) -> Sequence[str]:
         return []
 
     def describe(

@@ -197,7 +197,8 @@ def _refuse_comment_on(
             if statement.kind == "VIEW"
             else f"Table does not exist: {name}"
         )
-        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
+        parts = [part.value for part in statement.name.parts]
+        hint = did_you_mean(parts[-1], context.tables.candidates(parts))
     context.error("TABLE_NOT_FOUND", message, span, hint)
 
 

@@ -164,7 +164,7 @@ class _Columns:
 
     def _like(self, name: st.TableName, span: st.Span) -> a.TableBinding:
         context, parts = self._context, tuple(part.value for part in name.parts)
-        hint = did_you_mean(parts[-1], context.tables.names())
+        hint = did_you_mean(parts[-1], context.tables.candidates(parts))
         try:
             table = context.lookup(name)
         except RowMergeError as error:
@@ -277,6 +277,7 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
         target = None
     if target is None and not statement.if_exists:
         qualified = dotted(context.completed(statement.name))
-        hint = did_you_mean(statement.name.parts[-1].value, context.tables.names())
+        parts = [part.value for part in statement.name.parts]
+        hint = did_you_mean(parts[-1], context.tables.candidates(parts))
         context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
     return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)
