@@ -23,7 +23,7 @@ def test_the_page_has_the_results_of_the_notebook() -> None:
 
 def test_each_question_has_code_and_numbers_before_the_sentence_that_reads_them() -> None:
     _, *sections = PAGE.read_text(encoding="utf-8").split("\n## ")
-    assert len(sections) == 9
+    assert len(sections) == 10
     for section in sections:
         question, _, rest = section.partition("\n")
         *_, result, reading = re.split(r"```(?:text)?\n", rest)
