@@ -5,12 +5,13 @@ from __future__ import annotations
 import datetime as dt
 import json
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.delta import log, notes
 from rowmerge_nb.connectors.delta.delta_alterations import alter, check_alteration
 from rowmerge_nb.connectors.delta.delta_handles import (
@@ -489,7 +490,14 @@ class DeltaMetadata(ConnectorMetadata):
             self._transaction.actions.append(
                 lambda: log.version_after(log.commit(table, handle, actions, details), handle)
             )
-        return self._output(adds)
+        output = self._output(adds)
+        if not removed:
+            return output
+        cost = (
+            f"Copy-on-write: {plural(len(removed), 'file')} rewritten as {len(adds)},"
+            f" {plural(rewrite.copied, 'unchanged row')} copied, {output.bytes or 0:,} bytes written."
+        )
+        return replace(output, notices=(cost,))
 
     # -- both -----------------------------------------------------------------------------------------------------
 

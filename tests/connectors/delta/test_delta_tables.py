@@ -70,7 +70,9 @@ def test_statements_change_what_delta_rs_writes(engine: Engine, tmp_path: Path) 
 def test_a_commit_has_the_metrics_of_delta(engine: Engine, tmp_path: Path) -> None:
     engine.run(f"CREATE TABLE lake.default.t AS {ROWS}")
     files = len(DeltaTable(tmp_path / "default" / "t").file_uris())
-    engine.run("DELETE FROM lake.default.t WHERE id <> 3")
+    result = engine.run("DELETE FROM lake.default.t WHERE id <> 3")
+    assert "Copy-on-write: " in str(result)
+    assert "bytes written." in str(result)
     newest = DeltaTable(tmp_path / "default" / "t").history(1)[0]
     metrics = newest["operationMetrics"]
     assert metrics["numTargetRowsDeleted"] == "2"
