@@ -235,6 +235,14 @@ def test_star_takes_the_columns_by_name_and_leaves_further_ones():
     assert [str(value.type) for value in merge.clauses[0].values if value] == ["integer", "bigint"]
 
 
+def test_star_names_the_columns_that_the_target_lacks():
+    source = '(SELECT id, v, 1 AS more, 2 AS "a b" FROM s) s'
+    sql = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
+    assert [notice.message for notice in _merge(sql).notices] == [
+        "* ignores what t has no column for: more, a b"
+    ]
+
+
 def test_star_needs_every_column_of_the_target_in_the_source():
     error = refusal(
         "MERGE INTO t USING half s ON t.id = s.id\nWHEN NOT MATCHED THEN INSERT *",

@@ -392,6 +392,13 @@ class _MergeAnalyzer:
                 )
             except FieldMismatchError as mismatch:
                 self._refuse_fields(mismatch, star)
+        target_names = {str(field.name).lower() for field in self.fields}
+        ignored = [f.name for f in source if f.name and f.name.lower() not in target_names]
+        if ignored:
+            self.context.notice(
+                f"* ignores what {self.target.display} has no column for: {', '.join(ignored)}",
+                star,
+            )
         return values
 
     def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
