@@ -157,7 +157,7 @@ def _of_kinds(changes: WrongChanges) -> Iterator[str]:
     ):
         yield (
             "The missing rows are the new rows with a key that the statement also deletes, as if"
-            " deletes were applied after inserts."
+            " deletes were applied after inserts, or UPDATE_INSERT (operation 4) were ignored."
         )
         return
     wrong_classes = ascending(changes.classes[changes.wrong])

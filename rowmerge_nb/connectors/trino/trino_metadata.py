@@ -8,7 +8,7 @@ import re
 from contextlib import contextmanager
 from dataclasses import replace
 from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -62,6 +62,11 @@ if TYPE_CHECKING:
 
 _AFTER_COLUMNS = ("tinyint", "integer")
 """The types of the channels ``operation`` and ``case_number``."""
+
+_DOCUMENTS_ERA: Final = (
+    "The sink got the halves of an update as operations 2 (delete) and 1 (insert), as in the design"
+    ' documents. Today\'s Trino sends 5 and 4: --era current (era="current") does, too.'
+)
 
 
 class TrinoMetadata(UpdatableTrinoMetadata):
@@ -436,7 +441,10 @@ class TrinoMetadata(UpdatableTrinoMetadata):
             return updated_columns
         names = session.properties.get("updated_columns") or ()
         columns = [column for column in table.columns if column.name in names]
-        return {0: columns} if columns else {}
+        if not columns:
+            return {}
+        self._transaction.notices.append(_DOCUMENTS_ERA)
+        return {0: columns}
 
     def _layout(self, session: ConnectorSession, answer: Mapping[str, Any]) -> ConnectorTableLayout:
         columns = tuple(answer.get("columns") or ())

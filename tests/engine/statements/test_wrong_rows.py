@@ -286,7 +286,7 @@ FAULTS: dict[type[Store], str] = {
     RemovesNothing: "All rows that the statement deletes or replaces are still there.",
     AddsNothing: "No new row of the statement is there.",
     LosesEverything: "The table is as it was before the statement.",
-    DeletesLast: "The missing rows are the new rows with a key that the statement also deletes, as if deletes were applied after inserts.",
+    DeletesLast: "The missing rows are the new rows with a key that the statement also deletes, as if deletes were applied after inserts, or UPDATE_INSERT (operation 4) were ignored.",
     StoresAnEarlierStatement: "The additional rows were in the table before, as if rows of an earlier statement were stored again.",
     StoresAFailedStatement: "The additional rows are neither of this statement nor were they in the table before, as if a sink had kept rows of an earlier statement.",
     ReplacesTheTable: "All rows that the statement does not touch are gone, as if its new rows had replaced the table.",
