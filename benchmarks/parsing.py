@@ -136,7 +136,7 @@ class Tables:
     def index_hint(self, column: str) -> str | None:
         """Return None: there are no DataFrames."""
 
-    def names(self) -> Sequence[str]:
+    def candidates(self, parts: Sequence[str]) -> Sequence[str]:
         """There is no list of names."""
         return []
 
