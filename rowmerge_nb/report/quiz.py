@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.errors import RowMergeError, checked
-from rowmerge_nb.base.words import plural
+from rowmerge_nb.base.errors import DuplicateMatchError, RowMergeError, checked
+from rowmerge_nb.base.words import code, plural
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.display_values import cell, visible, with_ends
 from rowmerge_nb.report.words.reasons import because_of, gist_of
@@ -80,6 +80,15 @@ class Quiz(ShownSequence[Question]):
                 code="NOT_SUPPORTED",
                 hint="A quiz is made of a MERGE, a large one run with trace='full'.",
             )
+        if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
+            raise RowMergeError(
+                f"This MERGE failed ({trace.error.code}), so its rows have no outcome to ask about",
+                code="NOT_SUPPORTED",
+                hint=(
+                    f"{code('result.verdicts()')} says what ten engines do with its rows, and"
+                    f" {code('result.explore()')} shows them; for a quiz, repair the source."
+                ),
+            )
         journeys = with_written_names(told_journeys(trace, MOST_ROWS), trace.statement)
         chance = random.Random(seed)  # noqa: S311 - a lottery of questions
         topics: dict[str, list[Question]] = {}
@@ -97,7 +106,11 @@ class Quiz(ShownSequence[Question]):
             for topic in order
             if turn < len(topics[topic])
         ]
-        return cls(selected[:n])
+        return cls(selected[:n], requested=n)
+
+    def __init__(self, items: Sequence[Question], *, requested: int = 0) -> None:
+        super().__init__(items)
+        self.requested = requested
 
     def check(self, number: int, answer: str) -> AnswerMark:
         """Return whether an answer, a choice or its letter, to question ``number``, from 1, is
@@ -162,13 +175,16 @@ class Quiz(ShownSequence[Question]):
         return notebook_cells
 
     def __str__(self) -> str:
-        return self.markdown()
+        count = len(self)
+        if count >= self.requested:
+            return self.markdown()
+        return f"{self.markdown()}\n\n{count} of {self.requested}: there are no more questions."
 
     def __repr__(self) -> str:
         return f"<Quiz: {plural(len(self), 'question')}>"
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, str]:
-        return {"text/plain": str(self), "text/markdown": self.markdown()}
+        return {"text/plain": str(self), "text/markdown": str(self)}
 
 
 def _question_text(number: int, question: Question) -> str:
@@ -235,6 +251,12 @@ def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
         yield from _about_row(trace, journey, heads, clauses)
 
 
+def _is_changed_twice(trace: Trace) -> bool:
+    """Return whether the statement may fail in place: several changes of one row are an error."""
+    patterns = trace.join.multiple_matches
+    return patterns is None or any(pattern.acting > 1 for pattern in patterns)
+
+
 def _about_row(
     trace: Trace, journey: Journey, heads: Mapping[int, str], clauses: tuple[str, ...]
 ) -> Iterator[Question]:
@@ -266,7 +288,7 @@ def _about_row(
             and verdict.condition.answer in _TRUTHS
             and verdict.fate is not Fate.NOT_REACHED
         ):
-            text = f"What does {_code(verdict.condition.term.text)} come to for {row}?"
+            text = f"What is the value of {_code(verdict.condition.term.text)} for {row}?"
             yield Question(
                 "condition",
                 text,
@@ -285,8 +307,12 @@ def _about_row(
     yield Question(
         "page", f"How many rows leave transform_page for {row}?", ("0", "1", "2"), rows, because
     )
-    if journey.operation is Operation.UPDATE and trace.settings.paradigm in _OTHER:
-        other = _OTHER[trace.settings.paradigm]
+    other = _OTHER.get(trace.settings.paradigm)
+    if (
+        journey.operation is Operation.UPDATE
+        and other is not None
+        and not (other == "CHANGE_ONLY_UPDATED_COLUMNS" and _is_changed_twice(trace))
+    ):
         answer = "2" if other == "DELETE_ROW_AND_INSERT_ROW" else "1"
         because = (
             "It deletes the old row and inserts the new one."

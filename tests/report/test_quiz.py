@@ -68,7 +68,7 @@ def test_every_answer_is_one_of_the_choices_and_that_of_the_trace(result: Result
     truths = {text: answer for (topic, text), answer in answers.items() if topic == "condition"}
     assert (
         truths[
-            "What does `s.n > t.n` come to for the source row `(Ed, 8)` with the target row `(Ed, NULL, c)`?"
+            "What is the value of `s.n > t.n` for the source row `(Ed, 8)` with the target row `(Ed, NULL, c)`?"
         ]
         == "unknown"
     )
@@ -168,3 +168,35 @@ def test_no_question_comes_twice_and_every_choice_has_a_label(spark: Any) -> Non
     [at] = [number for number, question in enumerate(quiz, 1) if question.topic == "clause"]
     assert quiz.check(at, "30").right
     assert "   - 30: clause 29: " in quiz.markdown()
+
+
+TWO_ROWS = "MERGE INTO t USING (VALUES (1, 1), (1, 2)) AS q (id, n) ON t.id = q.id"
+
+
+def test_the_other_paradigm_is_not_asked_if_the_statement_would_fail_under_it(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 1), (2, 2)) AS v (id, n)")
+    result = engine.run(
+        f"{TWO_ROWS} WHEN MATCHED AND q.n = 1 THEN UPDATE SET n = 8 WHEN MATCHED THEN UPDATE SET n = 9",
+        rehearse=True,
+    )
+    assert "page" in {question.topic for question in result.quiz(99)}
+    assert "paradigm" not in {question.topic for question in result.quiz(99)}
+    assert "there are no more questions" not in str(result.quiz(2))
+    count = len(result.quiz(99))
+    assert str(result.quiz(99)).endswith(f"\n\n{count} of 99: there are no more questions.")
+    assert "there are no more questions" not in result.quiz(99).markdown()
+
+
+def test_a_merge_that_failed_by_repeated_matches_is_sent_to_its_verdicts(spark: Any) -> None:
+    engine = Engine(spark=spark)
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 1), (2, 2)) AS v (id, n)")
+    with pytest.raises(RowMergeError) as failed:
+        engine.run(f"{TWO_ROWS} WHEN MATCHED THEN DELETE")
+    result = failed.value.result
+    assert result is not None
+    with pytest.raises(RowMergeError, match="no outcome to ask about") as raised:
+        result.quiz()
+    assert "result.verdicts()" in str(raised.value.hint)
+    assert result.verdicts()
+    result.explore()
