@@ -457,13 +457,14 @@ class Result:
             first_line=first_line,
         )
 
-    def save_html(self, path: str | Path) -> None:
+    def save_html(self, path: str | Path, *, predict: bool = False) -> None:
         """Write the explorer to a file that a browser opens without a server or a network.
 
         The file holds rows of the tables: only its owner may read it.
 
         Args:
             path: the file; an existing file is replaced.
+            predict: begin with hidden outcomes, as `explore`.
 
         Raises:
             RowMergeError: NOT_SUPPORTED as `explore`; INVALID_ARGUMENTS if there is no such
@@ -475,7 +476,8 @@ class Result:
         from rowmerge_nb.trace.saved.files import write_private
 
         untouched = None if self.again is None else self.again.untouched(self.trace)
-        page = explorer_page(self.trace, untouched, variants_of(self.trace))
+        checked(predict, "predict", bool, "True or False")
+        page = explorer_page(self.trace, untouched, variants_of(self.trace), predict=predict)
         write_private(path, page.encode("utf-8", "backslashreplace"), "The explorer")
 
     def quiz(self, n: int = 5, seed: int = 0) -> Quiz:

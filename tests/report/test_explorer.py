@@ -451,6 +451,21 @@ def test_the_file_is_its_owners_and_errors_name_the_next_step(
         assert raised.value.hint
 
 
+def test_the_file_begins_with_hidden_outcomes_on_request(
+    result: Result, engine: Engine, tmp_path: Path
+) -> None:
+    path = tmp_path / "predict.html"
+    result.save_html(path, predict=True)
+    text = path.read_text("utf-8")
+    assert "predict: true" in text
+    assert "Row journeys" not in text, "the report without scripts has the outcomes"
+    failure(engine, TWICE).save_html(path, predict=True)
+    assert "predict: false" in path.read_text("utf-8"), "what failed has no outcome to guess"
+    with pytest.raises(RowMergeError, match="predict") as raised:
+        result.save_html(path, predict="yes")  # type: ignore[arg-type]
+    assert raised.value.code == "INVALID_ARGUMENTS"
+
+
 def test_the_file_asks_nothing_of_anybody(page: str) -> None:
     assert "default-src 'none'" in page
     asked = re.findall(

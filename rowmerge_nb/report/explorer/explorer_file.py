@@ -94,6 +94,7 @@ _FRAME: Final = """<div class="rx-saved rx-saved-{key}">
 <div class="rx-still">{still}</div>
 <iframe title="{title}" loading="lazy" style="display:block;width:100%;height:900px;border:0" srcdoc="{page}"></iframe>
 </div>"""
+_SCRIPT_NEEDED: Final = "Predicting the outcomes needs a browser that runs scripts."
 _STILL: Final = "The explorer needs a trusted notebook, or a viewer that runs its script."
 
 
@@ -152,14 +153,19 @@ def _label(numbers: Sequence[int]) -> str:
 
 
 def explorer_page(
-    trace: Trace, untouched: pa.Table | None = None, variants: Variants | None = None
+    trace: Trace,
+    untouched: pa.Table | None = None,
+    variants: Variants | None = None,
+    *,
+    predict: bool = False,
 ) -> str:
     """Return an HTML document with the explorer of a statement; without scripts it shows the
-    report.
+    report, which ``predict`` omits because it has the outcomes.
     """
     from markupsafe import escape
 
     state = explorer_state(trace, untouched)
+    is_guessed = predict and has_predict(state)
     if variants is not None:
         state["otherwise"] = otherwise(state, variants, untouched)
     # Entities are not decoded within a script, but its end tag must not occur.
@@ -168,9 +174,9 @@ def explorer_page(
         title=escape(f"{trace.kind} {trace.target.name}"),
         styles=explorer_styles(),
         statement=_with_clauses(state),
-        report=render_html(build_report(trace)),
+        report=_SCRIPT_NEEDED if is_guessed else render_html(build_report(trace)),
         state=state_json,
-        script=_script(state),
+        script=_script(state, predict=is_guessed),
     )
 
 
