@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.html import render_verdicts
 from rowmerge_nb.report.plain_text import verdict_lines
@@ -30,8 +31,10 @@ class Verdicts(ShownSequence[EngineVerdict]):
     def of(cls, trace: Trace) -> Verdicts:
         rows = verdicts_of(trace)
         if rows is None:
+            is_failed = trace.state is StatementState.FAILED
+            ending = "failed" if is_failed else f"is {trace.state}"
             raise RowMergeError(
-                f"There are no joined rows to judge: this {trace.kind} is {trace.state}",
+                f"There are no joined rows to judge: this {trace.kind} {ending}",
                 code="NOT_SUPPORTED",
                 hint="Verdicts are about a MERGE that ran, or that failed because of its matches.",
             )

@@ -200,11 +200,19 @@ def verdicts_of(trace: Trace) -> tuple[EngineVerdict, ...] | None:
     if trace.kind != "MERGE" or trace.join.multiple_matches is None:
         return None
     clauses = MatchedClauses.of(trace.clauses)
-    return tuple(_verdict(engine, trace.join.multiple_matches, clauses) for engine in ENGINES)
+    in_place = trace.settings.paradigm == "CHANGE_ONLY_UPDATED_COLUMNS"
+    return tuple(
+        _verdict(engine, trace.join.multiple_matches, clauses, in_place=in_place)
+        for engine in ENGINES
+    )
 
 
 def _verdict(
-    engine: EngineRule, patterns: Sequence[MatchPattern], clauses: MatchedClauses
+    engine: EngineRule,
+    patterns: Sequence[MatchPattern],
+    clauses: MatchedClauses,
+    *,
+    in_place: bool,
 ) -> EngineVerdict:
     failing = [pattern for pattern in patterns if engine.fails(pattern, clauses)]
     rows = sum(pattern.rows for pattern in failing)
@@ -221,6 +229,10 @@ def _verdict(
             f"{plural(several, 'target row')} {'has' if several == 1 else 'have'} several matches,"
             " which the rule allows"
         )
+        if engine is TRINO and in_place and any(pattern.acting > 1 for pattern in patterns):
+            reason += (
+                "; this package fails, since a store that changes rows in place needs one change"
+            )
     else:
         reason = "no target row is matched more than once"
     return EngineVerdict(

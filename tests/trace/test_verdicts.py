@@ -12,7 +12,9 @@ import pytest
 from rowmerge_nb import DuplicateMatchError, Engine, RowMergeError, load_trace, save_trace
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.report.verdicts import Verdicts
+from rowmerge_nb.trace.join_record import MatchPattern
 from rowmerge_nb.trace.verdicts import ENGINES
+from tests.report.building import ONLY_CHANGED, Setup, merge_trace
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "duplicates.md"
 BEGIN, END = "<!-- verdicts: begin -->", "<!-- verdicts: end -->"
@@ -267,3 +269,13 @@ def markdown() -> str:
 def test_the_document_has_the_table_that_the_rules_give() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)].strip() == markdown()
+
+
+def test_where_rows_are_changed_in_place_the_rule_that_fails_is_not_trinos() -> None:
+    two_clauses = MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=False, rows=1)
+    patterns = {"multiple_matches": (two_clauses,)}
+    in_place = Verdicts.of(merge_trace(Setup(paradigm=ONLY_CHANGED), join=patterns))
+    assert in_place[0].answer == "runs"
+    assert "this package fails" in in_place[0].reason
+    assert not any("this package" in row.reason for row in in_place[1:])
+    assert "this package" not in Verdicts.of(merge_trace(join=patterns))[0].reason
