@@ -10,6 +10,7 @@ from traceback import walk_tb
 from typing import Final, TypeVar
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, SetupError, error_text
+from rowmerge_nb.base.words import code
 from rowmerge_nb.engine.errors.cast_formats import format_hint
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
@@ -165,8 +166,14 @@ _NO_NULLS: Final = (
     "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place"
     " of NULL."
 )
+_ONE_ROW_PER_KEY: Final = (
+    f"Each key may come once. {code('MERGE')} updates a row whose key exists and inserts the others; so does"
+    f" {code('INSERT ... ON CONFLICT (key) DO UPDATE')} with {code('--dialect extended')}."
+)
+_REPEATED_KEY: Final = re.compile(r"UNIQUE constraint failed|duplicate key value violates")
 _STEPS_BY_WORDS: Final = {
     "NULL value not allowed for NOT NULL column": _NO_NULLS,
+    "Primary key of '": _ONE_ROW_PER_KEY,
     "Cannot truncate non-space characters": (
         "ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar makes room for longer texts, and"
         " SUBSTR cuts them. CREATE TABLE AS has the lengths of its query: of VARCHAR 'a', or CAST(x"
@@ -212,7 +219,9 @@ def with_next_step(error: RowMergeError) -> RowMergeError:
     if isinstance(error, ExecutionError):
         step = next(
             (step for prefix, step in _STEPS_BY_WORDS.items() if error.message.startswith(prefix)),
-            format_hint(error.message) or _NEXT_STEPS.get(error.code),
+            (_REPEATED_KEY.search(error.message) and _ONE_ROW_PER_KEY)
+            or format_hint(error.message)
+            or _NEXT_STEPS.get(error.code),
         )
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))

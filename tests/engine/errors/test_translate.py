@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.errors import AnalysisError, ExecutionError, RowMergeError
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
 
 
@@ -55,3 +55,19 @@ def test_usual_errors_have_a_next_step_and_keep_a_better_one(code: str) -> None:
     assert (
         with_next_step(AnalysisError("It is wrong", code=code, hint="Do this.")).hint == "Do this."
     )
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "Primary key of 'default.stock' would be repeated: name = 'apple' (1 in all)",
+        "Inserting in SQLite database x failed: UNIQUE constraint failed: stock.name",
+        'Inserting failed: duplicate key value violates unique constraint "stock_pkey"',
+    ],
+)
+def test_a_repeated_key_is_answered_by_merge(message: str) -> None:
+    hint = with_next_step(ExecutionError(message, code="CONSTRAINT_VIOLATION")).hint
+    assert hint is not None
+    assert "`MERGE` updates" in hint
+    assert "ON CONFLICT" in hint
+    assert "COALESCE" not in hint
