@@ -32,6 +32,7 @@ NAVIGATION = {
     "Use it": [
         "docs/install",
         "docs/use",
+        "docs/from-postgresql",
         "docs/dialect",
         "docs/versions",
         "docs/queries",

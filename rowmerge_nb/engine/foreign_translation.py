@@ -45,7 +45,7 @@ class Translation:
 
     Args:
         differences: sentences on what it does otherwise than there, or has become.
-        dialect: ``trino``, or ``extended`` if Trino has no words for it.
+        dialect: ``trino``, or ``extended`` if Trino has no syntax for it.
     """
 
     sql: str
@@ -130,7 +130,7 @@ def _beyond(
             differences.append(f"{statement.conflict.title} is this MERGE.")
             if "THEN ERROR" not in merge:
                 return Translation(words, tuple(differences))
-    differences.append('Trino has no words for it; run it with dialect="extended".')
+    differences.append('Trino has no syntax for it; run it with dialect="extended".')
     return Translation(words, tuple(differences), "extended")
 
 
