@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -31,7 +32,7 @@ from rowmerge_nb.engine.reruns.compared_stores import (
     compare_stores,
 )
 from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
-from rowmerge_nb.engine.reruns.undo import restore, undo
+from rowmerge_nb.engine.reruns.undo import replaced_rows, restore, undo
 from rowmerge_nb.engine.sessions.runner import StatementRunner
 from rowmerge_nb.engine.sessions.session import Session
 from rowmerge_nb.engine.spark.lazy_session import LazySession
@@ -298,6 +299,8 @@ class Engine:
     ) -> None:
         """Create or replace a table in memory from a DataFrame.
 
+        If statements have changed the table, a warning names the version to restore.
+
         Args:
             name: ``table`` or ``schema.table`` in the catalog ``memory``.
             frame: pandas, Arrow, Spark, or anything with the Arrow stream interface.
@@ -316,6 +319,8 @@ class Engine:
                 cannot compute the rows of its frame; NOT_SUPPORTED for a value that no SQL type
                 holds exactly, COLUMN_TYPE_UNKNOWN for a column without any value.
         """
+        table = self._catalogs.memory_table(name)
+        version = self._catalogs.memory.current_version(table)
         self._catalogs.register(
             name,
             frame,
@@ -327,6 +332,9 @@ class Engine:
             not_null=not_null,
             check_constraints=check_constraints,
         )
+        replacement = None if version is None else replaced_rows(self._runner, table, version)
+        if replacement is not None:
+            warnings.warn(replacement, UserWarning, stacklevel=2)
 
     def table(self, name: str, version: int | None = None) -> pa.Table:
         """Return a table's rows: of memory tables without Spark, and former versions too; of others

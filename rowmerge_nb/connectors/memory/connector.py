@@ -182,11 +182,17 @@ class MemoryConnector(Connector):
                     hint="Choose another name, or DROP VIEW before.",
                 )
             self._schemas.add(checked.name.schema)
-            self._tables[checked.name] = MemoryTable.of(
-                checked, version, data.combine_chunks()
-            ).pruned(self.keep_versions)
-            self._splits.forget(checked.name, {version}, set(self._transactions))
+            table = MemoryTable.of(checked, version, data.combine_chunks())
+            if checked.name in self._tables:
+                table = table.following(self._tables[checked.name])
+            table = self._tables[checked.name] = table.pruned(self.keep_versions)
+            self._splits.forget(checked.name, set(table.versions), set(self._transactions))
             self._splits.sweep(set(self._transactions))
+
+    def current_version(self, name: SchemaTableName) -> int | None:
+        """Return the number of a table's version, or None if the table does not exist."""
+        table = self._tables.get(name)
+        return None if table is None else table.current
 
     def read(self, name: SchemaTableName, version: int | None = None) -> pa.Table:
         """Return the rows of a table's version, by default the current one."""

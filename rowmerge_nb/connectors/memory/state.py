@@ -43,6 +43,19 @@ class MemoryTable:
     def of(cls, metadata: ConnectorTableMetadata, version: int, rows: pa.Table) -> MemoryTable:
         return cls(metadata, {version: rows}, first=version)
 
+    def following(self, older: MemoryTable) -> MemoryTable:
+        """Return the table with the versions of the table that it replaces, if both have the same
+        columns and properties.
+        """
+        if _shape(older.metadata) != _shape(self.metadata):
+            return self
+        return replace(
+            self,
+            versions={**older.versions, **self.versions},
+            committed=older.committed,
+            former_columns=older.former_columns,
+        )
+
     def takes(self, metadata: ConnectorTableMetadata, version: int) -> bool:
         """Return whether rows can be appended; comments and defaults may differ."""
         return version >= self.first and _shape(metadata) == _shape(self.metadata)

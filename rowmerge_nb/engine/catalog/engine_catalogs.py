@@ -152,7 +152,7 @@ class Catalogs:
         """Create or replace a table in memory; see `rowmerge_nb.engine.engine.Engine.register`."""
         checked(name, "name", str, "'table' or 'schema.table'")
         checked(bucket_count, "bucket_count", (int, type(None)), "a whole number")
-        schema, table = self._memory_name(name)
+        table_name = self.memory_table(name)
         identity = id(frame)
         data = whole_frame(name, frame)
         if untyped := next(
@@ -188,7 +188,7 @@ class Catalogs:
             ),
         }
         metadata = ConnectorTableMetadata(
-            SchemaTableName(schema, table),
+            table_name,
             tuple(
                 replace(column, nullable=column.name.lower() not in required)
                 for column in data.columns
@@ -197,7 +197,7 @@ class Catalogs:
         )
         self._check_constraints(metadata)
         self.memory.put(metadata, data.table)
-        self._registered[f"memory.{schema}.{table}"] = identity
+        self._registered[f"memory.{table_name.schema}.{table_name.table}"] = identity
 
     def _check_constraints(self, metadata: ConnectorTableMetadata) -> None:
         checks = tuple(metadata.properties["check_constraints"])
@@ -221,7 +221,8 @@ class Catalogs:
         finally:
             transaction.rollback()
 
-    def _memory_name(self, name: str) -> tuple[str, str]:
+    def memory_table(self, name: str) -> SchemaTableName:
+        """Complete the name of a table in memory."""
         parts = str(name).lower().split(".")
         if len(parts) == 3 and parts[0] == "memory":
             parts = parts[1:]
@@ -231,7 +232,7 @@ class Catalogs:
                 code="INVALID_ARGUMENTS",
                 hint="Give 'table' or 'schema.table'.",
             )
-        return (self.default[1], parts[0]) if len(parts) == 1 else (parts[0], parts[1])
+        return SchemaTableName(*((self.default[1], parts[0]) if len(parts) == 1 else parts))
 
     def full_name(self, name: str) -> TableName:
         """Complete a name of one to three parts by the default catalog and schema."""

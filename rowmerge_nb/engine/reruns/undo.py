@@ -84,6 +84,23 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
     return runner.restore(text, restoration)
 
 
+def replaced_rows(runner: StatementRunner, name: SchemaTableName, version: int) -> str | None:
+    """Return the warning about a table in memory whose version was replaced by a DataFrame, or None
+    if no statement made that version.
+    """
+    table = ("memory", name.schema, name.table)
+    change = runner.session.undo_log.that_made(table, ConnectorTableVersion(version))
+    if change is None:
+        return None
+    tables = runner.session.catalogs.memory
+    text = f"Table {name.table} was replaced by a DataFrame; the {change.words} is gone."
+    try:
+        tables.read(name, version)
+    except RowMergeError:
+        return f"{text} The DataFrame has other columns, so the former rows are not kept."
+    return f"{text} engine.restore({'.'.join(table)!r}, {version}) puts its rows back."
+
+
 def _existing_table(tables: StatementTables, name: str) -> TableBinding:
     parts = name_parts(name)
     if len(parts) > _MOST_PARTS:
@@ -157,6 +174,9 @@ def _unchanged_table(
         _conflict(change, "the table was dropped")
     metadata, session = transaction.metadata(target.catalog), transaction.session
     current_version = metadata.get_table_version(session, target.handle)
+    is_after_kept = change.after is not None and _is_kept(
+        metadata, session, target.metadata.name, change.after
+    )
     is_kept = change.before is not None and _is_kept(
         metadata, session, target.metadata.name, change.before
     )
@@ -167,7 +187,12 @@ def _unchanged_table(
             if current_version is None
             else f"version {current_version.version} is there now"
         )
-        _conflict(change, f"that made version {made_version}, and {current}", is_kept=is_kept)
+        _conflict(
+            change,
+            f"that made version {made_version}, and {current}",
+            is_kept=is_kept,
+            is_after_kept=is_after_kept,
+        )
     if _shape(target.columns) != _shape(change.columns) or not _has_same_columns(
         change, target.handle, metadata, session
     ):
@@ -207,7 +232,9 @@ def _is_kept(
     return False
 
 
-def _conflict(change: UndoableChange, why: str, *, is_kept: bool = False) -> NoReturn:
+def _conflict(
+    change: UndoableChange, why: str, *, is_kept: bool = False, is_after_kept: bool = False
+) -> NoReturn:
     """Refuse to take back a change that others have built on."""
     table_name = dotted(change.table)
     hint = "Nothing was taken back."
@@ -215,6 +242,11 @@ def _conflict(change: UndoableChange, why: str, *, is_kept: bool = False) -> NoR
         hint += (
             f" engine.restore({table_name!r}, {change.before.version!r}) would put back the rows"
             " from before it, and lose what came since."
+        )
+    if is_after_kept and change.after is not None:
+        hint += (
+            f" engine.restore({table_name!r}, {change.after.version!r}) would put back the rows"
+            f" that the {change.kind} made."
         )
     raise ConnectorError(
         f"Table '{table_name}' was changed since the {change.words}: {why}",
