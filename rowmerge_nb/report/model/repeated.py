@@ -44,7 +44,7 @@ _IN_PLACE: Final = (
 )
 _ELSEWHERE: Final = (
     " Where a store changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS), two clauses that each"
-    " change the row fail in Trino, too."
+    " change the row fail, too, by this engine's own rule."
 )
 _STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
