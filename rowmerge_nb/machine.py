@@ -17,6 +17,7 @@ from rowmerge_nb.base.errors import (
     checked,
     error_text,
 )
+from rowmerge_nb.base.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -128,16 +129,14 @@ def _package(name: str) -> Check:
 def _optional(name: str, extra: str, use: str) -> Check:
     """Check an optional package.
 
-    >>> _optional("no-such-package", "trino", "a test")
-    Check(name='no-such-package', state='missing', detail='not installed; optional, for a test', advice='pip install "rowmerge-nb[trino]"')
+    >>> _optional("no-such-package", "", "a test")
+    Check(name='no-such-package', state='missing', detail='not installed; optional, for a test', advice='pip install no-such-package')
     """
     try:
         return Check(name, "ok", f"{version(name)}, for {use}")
     except PackageNotFoundError:
-        package = f'"rowmerge-nb[{extra}]"' if extra else name
-        return Check(
-            name, "missing", f"not installed; optional, for {use}", f"pip install {package}"
-        )
+        advice = install_command(extra) if extra else f"pip install {name}"
+        return Check(name, "missing", f"not installed; optional, for {use}", advice)
 
 
 def _pandas_fits() -> Check | None:

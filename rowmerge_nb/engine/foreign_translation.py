@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, ParseError, RowMergeError, SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.catalog.inputs import statement_text
 from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -177,7 +178,7 @@ def _tree(text: str, dialect: str) -> Any:
     except ModuleNotFoundError as error:
         raise SetupError(
             "sqlglot is not installed, which reads the statements of other engines",
-            hint='Run: pip install "rowmerge-nb[verify]"',
+            hint=f"Run: {install_command('verify')}",
         ) from error
     try:
         trees = [

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.engine.foreign_translation import DIALECTS, translate_statement
 from rowmerge_nb.sql.parser.statement_reader import parse
 
@@ -155,7 +157,7 @@ def test_without_sqlglot_the_command_that_installs_it_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "sqlglot", None)
-    with pytest.raises(SetupError, match=r"rowmerge-nb\[verify\]"):
+    with pytest.raises(SetupError, match=re.escape(install_command("verify"))):
         translate_statement("DELETE FROM t", "delta")
 
 

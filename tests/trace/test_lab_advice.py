@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from typing import Any
 
 import pytest
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.trace.lab import Lab, LabPoint, LabRun, LabStep
 from rowmerge_nb.trace.lab_advice import break_even
 
@@ -104,9 +106,9 @@ def test_without_matplotlib_the_page_names_the_extra(monkeypatch: pytest.MonkeyP
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     page = lab(run("a", 0.1, 100, 1000))
     bundle = page._repr_mimebundle_()
-    assert "rowmerge-nb[lab]" in bundle["text/html"]
+    assert "[lab]" in bundle["text/html"]
     assert "<svg" not in bundle["text/html"]
-    with pytest.raises(SetupError, match=r"rowmerge-nb\[lab\]"):
+    with pytest.raises(SetupError, match=re.escape(install_command("lab"))):
         page.save_pictures("pictures")
 
 

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError, error_text
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.delta.delta_handles import DataFile, DeltaTableHandle
 from rowmerge_nb.connectors.delta.delta_types import columns_of
 from rowmerge_nb.connectors.delta.features import check_readable
@@ -38,7 +39,7 @@ def require_library() -> None:
     except ImportError as error:
         raise SetupError(
             "deltalake, which reads and writes the log of Delta tables, is not installed",
-            hint="Run: pip install 'rowmerge-nb[delta]'",
+            hint=f"Run: {install_command('delta')}",
         ) from error
 
 

@@ -17,6 +17,7 @@ from rowmerge_nb.base.errors import (
     checked,
     checked_path,
 )
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import obsolete, write_compaction
 from rowmerge_nb.connectors.hive_acid.delta_writer import HivePageSinkProvider
@@ -550,7 +551,7 @@ def _thrift_metastore(uri: str, folder: Path | None) -> Metastore:
             raise
         raise SetupError(
             f"The Hive Metastore {uri} needs the package pymetastore, which is not installed",
-            hint="Run: pip install 'rowmerge-nb[hive]'",
+            hint=f"Run: {install_command('hive')}",
         ) from None
     return ThriftMetastore(uri, folder)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote as percent
 
 from rowmerge_nb.base.errors import ConnectorError, SetupError, error_text
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import refused
 from rowmerge_nb.connectors.shared.sqlite_errors import is_full, is_read_only
@@ -25,7 +26,6 @@ ENTRIES: Final = (
     " metadata_location IS NOT NULL"
 )
 """The query of the tables of a warehouse's catalog."""
-_INSTALL: Final = "Run: pip install 'rowmerge-nb[iceberg]'"
 
 
 def embedded_catalog(directory: Path, properties: Mapping[str, str] | None = None) -> Catalog:
@@ -167,7 +167,8 @@ def close_cursors(catalog: Catalog) -> None:
 
 def _missing() -> SetupError:
     return SetupError(
-        "pyiceberg, which reads and writes Iceberg's metadata, is not installed", hint=_INSTALL
+        "pyiceberg, which reads and writes Iceberg's metadata, is not installed",
+        hint=f"Run: {install_command('iceberg')}",
     )
 
 

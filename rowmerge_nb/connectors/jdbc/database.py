@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
 from rowmerge_nb.spi import SchemaTableName, Type
@@ -153,7 +154,7 @@ class Store(ABC):
             raise SetupError(
                 f"The {self.name} connector needs the package adbc-driver-{self.extra}, which is"
                 " not installed",
-                hint=f"Run: pip install 'rowmerge-nb[{self.extra}]'",
+                hint=f"Run: {install_command(self.extra)}",
             ) from None
 
     @abstractmethod

@@ -12,6 +12,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowmerge_nb.base.errors import ConnectorError, SetupError, checked, checked_name
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.trino.host_process import PROGRAM, HostEnd
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
 from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
@@ -136,7 +137,7 @@ class TrinoConnector(Connector):
         if importlib.util.find_spec("jpype") is None:
             raise SetupError(
                 "A plugin of Trino needs JPype, which is not installed",
-                hint="Run: pip install 'rowmerge-nb[trino]'",
+                hint=f"Run: {install_command('trino')}",
             )
         self._settings["java_home"] = str(find_java_home(self._java, self._trino_version).folder)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rowmerge_nb.base.conninfo import SAFE_PATH, with_safe_path
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.engine.verify.translation import column_type
 from rowmerge_nb.spi.types import UNKNOWN
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
 
 POSTGRES_VARIABLE: Final = "ROWMERGE_POSTGRES"
-_INSTALL: Final = 'Run: pip install "rowmerge-nb[verify]"'
 
 
 class RefusedError(Exception):
@@ -71,7 +71,9 @@ class DuckDBVerifier:
         try:
             import duckdb
         except ModuleNotFoundError as error:
-            raise SetupError("DuckDB is not installed", hint=_INSTALL) from error
+            raise SetupError(
+                "DuckDB is not installed", hint=f"Run: {install_command('verify')}"
+            ) from error
         if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
             raise SetupError(
                 f"DuckDB {duckdb.__version__} has no MERGE", hint="Run: pip install 'duckdb>=1.4'"
@@ -135,7 +137,10 @@ class PostgreSQLVerifier:
             from adbc_driver_manager import Error
             from adbc_driver_postgresql import dbapi
         except ModuleNotFoundError as error:
-            raise SetupError("The driver for PostgreSQL is not installed", hint=_INSTALL) from error
+            raise SetupError(
+                "The driver for PostgreSQL is not installed",
+                hint=f"Run: {install_command('verify')}",
+            ) from error
         self._errors = Error
         try:
             self._connection = dbapi.connect(with_safe_path(uri))

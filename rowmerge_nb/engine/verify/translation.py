@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
@@ -55,7 +56,7 @@ def translate(text: str, engine: str) -> str:
     except ModuleNotFoundError as error:
         raise SetupError(
             "sqlglot is not installed, which translates statements",
-            hint='Run: pip install "rowmerge-nb[verify]"',
+            hint=f"Run: {install_command('verify')}",
         ) from error
     try:
         tree = parse_one(text, read="trino")

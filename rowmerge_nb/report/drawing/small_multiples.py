@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.trace.lab_advice import break_even, pairs_of
 
 if TYPE_CHECKING:
@@ -150,7 +151,7 @@ def _figure_class() -> Any:
     except ImportError as error:
         raise SetupError(
             "matplotlib, which draws the pictures of the lab, is not installed",
-            hint="Run: pip install 'rowmerge-nb[lab]'",
+            hint=f"Run: {install_command('lab')}",
         ) from error
     return Figure
 

@@ -14,6 +14,7 @@ import pytest
 from pyarrow import parquet as pq
 
 from rowmerge_nb import AnalysisError, ConnectorError, IcebergConnector
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.iceberg.planning import content_of
 from rowmerge_nb.connectors.iceberg.writer import IcebergPageSink
 from rowmerge_nb.spi import SchemaTableName
@@ -568,4 +569,4 @@ def test_without_pyiceberg_a_sentence_names_the_install_command(
     monkeypatch.setitem(sys.modules, "pyiceberg.catalog.sql", None)
     with pytest.raises(SetupError, match=r"pyiceberg, .* is not installed") as caught:
         IcebergConnector(tmp_path)
-    assert caught.value.hint == "Run: pip install 'rowmerge-nb[iceberg]'"
+    assert caught.value.hint == f"Run: {install_command('iceberg')}"

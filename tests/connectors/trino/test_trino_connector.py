@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pickle
+import re
 import signal
 import threading
 import time
@@ -14,6 +15,7 @@ import pytest
 
 import rowmerge_nb as rm
 from rowmerge_nb.base.errors import ConnectorError, SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.trino.plugin_hosts import REBUILT
 from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
 from rowmerge_nb.connectors.trino.trino_errors import PluginError
@@ -284,7 +286,7 @@ def test_a_type_that_pages_cannot_hold_is_named(connector):
 def test_a_connector_without_jpype_says_what_to_install(tmp_path, monkeypatch):
     (tmp_path / "shop.jar").touch()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(SetupError, match=r"pip install 'rowmerge-nb\[trino\]'"):
+    with pytest.raises(SetupError, match=re.escape(install_command("trino"))):
         TrinoConnector("iceberg", plugin=tmp_path, trino=tmp_path)
 
 

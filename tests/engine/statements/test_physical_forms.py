@@ -484,7 +484,7 @@ def test_rows_that_spark_would_make_anew_for_another_stage_go_by_their_keys(spar
     text = str(
         engine.run(
             statement.format(
-                "SELECT id FROM (SELECT * FROM s WHERE EXISTS (SELECT 1 FROM t WHERE t.id = s.id))"
+                "SELECT id FROM (SELECT * FROM s WHERE id IN (SELECT id FROM t WHERE t.id = s.id))"
             )
         )
     )

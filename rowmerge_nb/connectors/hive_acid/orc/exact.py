@@ -7,6 +7,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ExecutionError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.hive_acid.orc_values import lowered, with_numbers
 from rowmerge_nb.spi import ColumnMetadata, Type
 from rowmerge_nb.spi.types import BIGINT, INTEGER, row_of
@@ -37,7 +38,7 @@ class ExactWriter:
                 " written, which is not installed",
                 code="NOT_SUPPORTED",
                 step="append_page",
-                hint="Run: pip install 'rowmerge-nb[hive]'",
+                hint=f"Run: {install_command('hive')}",
             ) from None
         names = ("operation", "originalTransaction", "bucket", "rowId", "currentTransaction")
         numbers = dict(zip(names, (INTEGER, BIGINT, INTEGER, BIGINT, BIGINT), strict=True))

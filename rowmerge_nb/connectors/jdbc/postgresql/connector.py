@@ -13,7 +13,7 @@ from rowmerge_nb.spi import Orphan
 
 
 class PostgresConnector(JdbcConnector):
-    """The tables of a PostgreSQL database. Needs ``pip install 'rowmerge-nb[postgresql]'``.
+    """The tables of a PostgreSQL database. Needs the extra ``postgresql``.
 
     Args:
         dsn: the connection string, ``postgresql://user:password@host:port/database`` or ``host=...

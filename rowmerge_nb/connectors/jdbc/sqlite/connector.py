@@ -20,7 +20,7 @@ from rowmerge_nb.connectors.jdbc.sqlite.sqlite_store import SqliteStore
 class SqliteConnector(JdbcConnector):
     """The tables of an SQLite database, in the schema ``main``.
 
-    Needs ``pip install 'rowmerge-nb[sqlite]'``.
+    Needs the extra ``sqlite``.
 
     Args:
         path: the database file. ``:memory:`` is not possible, since tasks open the file too.

@@ -7,6 +7,7 @@ import sys
 from typing import Any
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 
 
 class _Library:
@@ -18,7 +19,7 @@ class _Library:
             return getattr(importlib.import_module("jpype"), name)
         except ImportError as error:
             raise SetupError(
-                "JPype is not installed", hint='Run: pip install "rowmerge_nb[trino]"'
+                "JPype is not installed", hint=f"Run: {install_command('trino')}"
             ) from error
 
 

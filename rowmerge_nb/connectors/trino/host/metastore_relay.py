@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlparse
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -175,6 +176,6 @@ def _protocol(transport: _Recording) -> Any:
     except ImportError as error:
         raise SetupError(
             "An older plugin of Hive needs Thrift, which is not installed",
-            hint="Run: pip install 'rowmerge-nb[hive]'",
+            hint=f"Run: {install_command('hive')}",
         ) from error
     return TBinaryProtocol(transport)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import unquote, urlsplit
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -142,7 +143,7 @@ def check_jgo() -> None:
     if importlib.util.find_spec("jgo") is None:
         raise SetupError(
             "Maven coordinates need jgo, which is not installed",
-            hint=f"Run: pip install 'rowmerge-nb[trino]', or {_FOLDERS_INSTEAD}.",
+            hint=f"Run: {install_command('trino')}, or {_FOLDERS_INSTEAD}.",
         )
 
 

@@ -12,6 +12,7 @@ import pyorc
 import pytest
 
 from rowmerge_nb.base.errors import ExecutionError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.hive_acid.orc import writing as orc_writing
 from rowmerge_nb.connectors.hive_acid.orc.tail import read_tail
 from tests.connectors.hive_acid.kit import (
@@ -136,7 +137,7 @@ def test_other_files_are_written_by_arrow(tmp_path: Path, monkeypatch: pytest.Mo
     sink = statement.sink(0, inserted((1, EARLY[0])))
     with pytest.raises(ExecutionError, match="needs the package pyorc") as caught:
         sink.finish()
-    assert caught.value.hint == "Run: pip install 'rowmerge-nb[hive]'"
+    assert caught.value.hint == f"Run: {install_command('hive')}"
     sink.abort()
     statement.rollback()
     assert len(contents(store)) == 4

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError, SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.jdbc.postgresql import errors as postgresql_errors
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_session as postgresql_session
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_transaction as postgresql
@@ -325,7 +326,7 @@ def test_without_the_driver_the_error_names_the_command(pg: Database, monkeypatc
     monkeypatch.setitem(__import__("sys").modules, "adbc_driver_postgresql", None)
     with pytest.raises(SetupError) as caught:
         pg.connector.store.connect()
-    assert caught.value.hint == "Run: pip install 'rowmerge-nb[postgresql]'"
+    assert caught.value.hint == f"Run: {install_command('postgresql')}"
 
 
 def test_the_server_looks_for_its_client_while_a_statement_writes(postgresql):

@@ -11,6 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import RowMergeError, SetupError, SqliteConnector
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_store as store
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_transaction as sqlite
 from rowmerge_nb.spi import ConnectorTableMetadata, Constraint, SchemaTableName
@@ -264,7 +265,7 @@ def test_without_the_driver_the_error_names_the_command(lite: Database, monkeypa
     monkeypatch.setitem(__import__("sys").modules, "adbc_driver_sqlite", None)
     with pytest.raises(SetupError) as caught:
         opened(lite.connector.store.path)  # type: ignore[attr-defined]
-    assert caught.value.hint == "Run: pip install 'rowmerge-nb[sqlite]'"
+    assert caught.value.hint == f"Run: {install_command('sqlite')}"
 
 
 def test_a_column_that_is_renamed_meanwhile_is_told_and_its_name_is_not_read_as_a_text(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.trino.maven import repository as repositories
 from rowmerge_nb.connectors.trino.maven.coordinates import parse_coordinates
 from rowmerge_nb.connectors.trino.maven.repository import FolderRepository
@@ -151,7 +154,7 @@ def test_a_pom_file_that_is_not_xml_is_an_error_with_its_name(folder):
 
 def test_without_jgo_the_error_has_the_command_that_installs_it(folder, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    with pytest.raises(SetupError, match=r"need jgo, .*pip install 'rowmerge-nb\[trino\]'"):
+    with pytest.raises(SetupError, match=r"need jgo, .*" + re.escape(install_command("trino"))):
         resolve(parse_coordinates(PLUGIN), FolderRepository(folder), folder, print)
     with pytest.raises(SetupError, match="need jgo"):
         repositories.default_repository()
