@@ -354,7 +354,7 @@ class Engine:
             lambda value: value is None or type(value) is int,
             "the number of a version, or None",
         )
-        catalog, schema, table = self._catalogs.full_name(name)
+        catalog, schema, table = self._catalogs.meant_by(name)
         memory, table_name = self._catalogs.memory, SchemaTableName(schema, table)
         is_outside_transaction = self._runner.session.transactions.current is None
         if (

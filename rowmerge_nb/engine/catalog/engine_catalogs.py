@@ -247,6 +247,11 @@ class Catalogs:
         catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
         return catalog, schema, table
 
+    def meant_by(self, name: str) -> TableName:
+        """Return the full name of a table, or of the copy in its place."""
+        full_name = self.full_name(name)
+        return self._copies.get(full_name, full_name)
+
     def transaction(
         self, options: Options, changes: str = "", explicit: ExplicitTransaction | None = None
     ) -> StatementTransaction:

@@ -339,7 +339,7 @@ def _from_name(
     target: tuple[str, ...],
 ) -> Source:
     sql_name = ".".join(map(quoted, parts))
-    catalog, schema, table = engine.full_name(".".join(parts))
+    catalog, schema, table = engine.full_name(sql_name)
     table_metadata = engine.table_metadata(catalog, schema, table)
     if table_metadata is not None:
         if (catalog, schema, table) == target:
