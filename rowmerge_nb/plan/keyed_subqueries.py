@@ -20,7 +20,7 @@ from rowmerge_nb.sql.typed import queries as q
 from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
 from rowmerge_nb.sql.typed.readings import is_deterministic, outer_columns, subquery
 
-_ZERO_OF_NO_ROWS: Final = frozenset({"approx_distinct", "count", "count_if"})
+ZERO_OF_NO_ROWS: Final = frozenset({"approx_distinct", "count", "count_if"})
 _NULL_OF_NO_ROWS: Final = frozenset({"avg", "bool_and", "bool_or", "every", "max", "min", "sum"})
 
 
@@ -115,7 +115,7 @@ def _with_rest(selected: q.Selected, node: e.Subquery, rest: e.Typed) -> tuple[q
     outer = {column.symbol for column in node.outer}
     inner = [column for column in dict.fromkeys(_columns(rest)) if column.symbol not in outer]
     pairs = [(column, e.Column(column.type, f"$r{index}")) for index, column in enumerate(inner)]
-    condition = _of_row(e.replaced(rest, pairs))
+    condition = of_row(e.replaced(rest, pairs))
     if may_fail(condition) or e.has_subquery(condition):
         raise UnprintableError(
             "a correlated subquery whose WHERE has a comparison that may fail or a subquery"
@@ -144,7 +144,7 @@ def _parted(
         if not e.references(term) & outer:
             local.append(term)
             continue
-        key = key_of(_of_row(term), outer, inner, node.origin)
+        key = key_of(of_row(term), outer, inner, node.origin)
         if key is None or key.may_fail:
             rest.append(term)
         else:
@@ -179,7 +179,7 @@ def _with_value(
         return replace(selected, outputs=outputs), None
     aggregates = [part for part in e.walk(value) if isinstance(part, e.Aggregate)]
     unknown = next(
-        (a.name for a in aggregates if a.name not in _ZERO_OF_NO_ROWS | _NULL_OF_NO_ROWS), None
+        (a.name for a in aggregates if a.name not in ZERO_OF_NO_ROWS | _NULL_OF_NO_ROWS), None
     )
     if unknown is not None:
         raise UnprintableError(f"a correlated subquery with the aggregate {unknown}")
@@ -191,13 +191,13 @@ def _with_value(
 
 
 def _of_no_rows(node: e.Aggregate) -> e.Constant:
-    return e.Constant(node.type, "0" if node.name in _ZERO_OF_NO_ROWS else None)
+    return e.Constant(node.type, "0" if node.name in ZERO_OF_NO_ROWS else None)
 
 
 def _columns(node: e.Typed) -> list[e.Column]:
     return [part for part in e.walk(node) if isinstance(part, e.Column)]
 
 
-def _of_row(node: e.Typed) -> e.Typed:
+def of_row(node: e.Typed) -> e.Typed:
     """Return an expression with the columns of the row as the row itself reads them."""
     return e.replaced(node, [(column, replace(column, outer=False)) for column in _columns(node)])

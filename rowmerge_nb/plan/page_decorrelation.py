@@ -6,11 +6,12 @@ The join's key is NULL for rows without a partner.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.explained_expressions import printed
-from rowmerge_nb.plan.page_joins import split_terms
+from rowmerge_nb.plan.keyed_subqueries import ZERO_OF_NO_ROWS, of_row
+from rowmerge_nb.plan.page_joins import all_below, split_terms
 from rowmerge_nb.plan.plan_nodes import Assignment, Filter, Join, PlanNode, Project, Symbol
 from rowmerge_nb.plan.query_planner import equality, filtered, with_sources
 from rowmerge_nb.spi.types import BOOLEAN
@@ -23,16 +24,12 @@ from rowmerge_nb.sql.typed.expressions import (
     Constant,
     Typed,
     references,
-    replaced,
-    walk,
 )
 from rowmerge_nb.sql.typed.type_rules import is_float
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-_ZERO_OF_NO_ROWS: Final = frozenset({"approx_distinct", "count", "count_if"})
+    from collections.abc import Iterable, Sequence
 
 
 def decorrelated(node: PlanNode) -> PlanNode:
@@ -98,7 +95,7 @@ def _aggregate(node: n.CorrelatedJoinNode) -> PlanNode:
     counts = {
         column: Column(column.type, f"{column.symbol}$")
         for column, call in query.calls
-        if call.name in _ZERO_OF_NO_ROWS
+        if call.name in ZERO_OF_NO_ROWS
     }
     calls = tuple((counts.get(column, column), call) for column, call in query.calls)
     groups = replace(
@@ -138,7 +135,7 @@ def _keyed(node: PlanNode, correlation: Sequence[Column]) -> tuple[PlanNode, _Ke
         layers.append(node)
         node = node.source
     projections = (layer for layer in layers if isinstance(layer, Project))
-    if any(_reads(part, correlation) for part in (*projections, *_all_below(node))):
+    if any(_reads(part, correlation) for part in (*projections, *all_below(node))):
         raise UnprintableError("a correlated subquery that reads the row outside of WHERE")
     inner = frozenset(symbol.name for symbol in node.outputs)
     local = {
@@ -168,7 +165,7 @@ def _keyed(node: PlanNode, correlation: Sequence[Column]) -> tuple[PlanNode, _Ke
 
 
 def _key_pair(term: Typed, inner: frozenset[str], outer: frozenset[str]) -> tuple[Typed, Typed]:
-    pair = equality(_of_row(term), inner, outer)
+    pair = equality(of_row(term), inner, outer)
     if pair is None or any(is_float(key.type) or may_fail(key) for key in pair):
         raise UnprintableError("a correlated subquery that compares more than equal keys")
     return pair
@@ -210,15 +207,3 @@ def _symbols(columns: Iterable[Column]) -> tuple[Symbol, ...]:
 def _reads(node: PlanNode, columns: Sequence[Column]) -> bool:
     symbols = {column.symbol for column in columns}
     return any(references(part) & symbols for part in node.expressions)
-
-
-def _all_below(node: PlanNode) -> Iterator[PlanNode]:
-    yield node
-    for source in node.sources:
-        yield from _all_below(source)
-
-
-def _of_row(node: Typed) -> Typed:
-    """Return an expression with the columns of the row as the row itself reads them."""
-    columns = [part for part in walk(node) if isinstance(part, Column)]
-    return replaced(node, [(column, replace(column, outer=False)) for column in columns])

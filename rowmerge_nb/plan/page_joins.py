@@ -141,7 +141,7 @@ def check_failures(root: PlanNode) -> None:
     From columns that a join compares, Spark infers conditions on the other side. So it evaluates
     `10 / p.id > 2` on `q.id` too, for rows without a partner.
     """
-    nodes = list(_all_below(root))
+    nodes = list(all_below(root))
     queries = [node for node in nodes if isinstance(node, n.ApplyNode)]
     joins = [node for node in nodes if isinstance(node, Join) and node.equalities]
     for node in joins:
@@ -154,16 +154,17 @@ def check_failures(root: PlanNode) -> None:
         ):
             raise UnprintableError(_MAY_FAIL)
     both: list[PlanNode] = [*joins, *queries]
-    filters = [part for node in both for part in _all_below(node) if isinstance(part, Filter)]
+    filters = [part for node in both for part in all_below(node) if isinstance(part, Filter)]
     filters += [node for node in nodes if isinstance(node, Filter) and node.source in both]
     if any(may_fail(node.predicate) for node in filters):
         raise UnprintableError(_MAY_FAIL)
 
 
-def _all_below(node: PlanNode) -> Iterator[PlanNode]:
+def all_below(node: PlanNode) -> Iterator[PlanNode]:
+    """Yield a node and all nodes below it."""
     yield node
     for source in node.sources:
-        yield from _all_below(source)
+        yield from all_below(source)
 
 
 def _most_rows(node: PlanNode) -> int | None:

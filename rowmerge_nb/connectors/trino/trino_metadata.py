@@ -374,13 +374,16 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     ) -> TrinoMergeTableHandle:
         table = own(table_handle, TrinoTableHandle)
         row_id = self.get_merge_row_id_column_handle(session, table)
+        updated = self._updated(session, table, updated_columns)
+        if updated and updated_columns is None:
+            self._transaction.notices.append(_DOCUMENTS_ERA)
         answer = self._request(
             session,
             "begin_merge",
             table=table.java.wire,
             updated={
                 str(case): [wire_of(column.java) for column in table.columns_of(columns)]
-                for case, columns in self._updated(session, table, updated_columns).items()
+                for case, columns in updated.items()
             },
         )
         signatures = (column.signature for column in table.columns)
@@ -441,10 +444,7 @@ class TrinoMetadata(UpdatableTrinoMetadata):
             return updated_columns
         names = session.properties.get("updated_columns") or ()
         columns = [column for column in table.columns if column.name in names]
-        if not columns:
-            return {}
-        self._transaction.notices.append(_DOCUMENTS_ERA)
-        return {0: columns}
+        return {0: columns} if columns else {}
 
     def _layout(self, session: ConnectorSession, answer: Mapping[str, Any]) -> ConnectorTableLayout:
         columns = tuple(answer.get("columns") or ())
