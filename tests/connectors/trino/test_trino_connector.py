@@ -68,6 +68,8 @@ def test_a_merge_changes_the_rows_through_the_plugins_sink(spark, connector, era
     result = engine.run(MERGE, era=era)
 
     assert result.counts == {"INSERT": 1, "UPDATE": 1, "DELETE": 1, "none": 0}
+    says_era = [notice for notice in result.trace.notices if "--era current" in notice.message]
+    assert len(says_era) == (era == "documents")
     rows = engine.run("SELECT * FROM shop.default.accounts WHERE name IS NOT NULL ORDER BY id")
     assert rows.to_pandas().to_numpy().tolist() == [[1, "new name"], [3, "c"], [9, "new"]]
     count = engine.run("SELECT count(*) FROM shop.default.accounts WHERE name IS NULL")
