@@ -199,7 +199,9 @@ class RowChangePlanner:
         self.row_id = Symbol(ROW_ID, facts.row_id.type)
         self.unique_id = Symbol(UNIQUE_ID, BIGINT)
         self.redistribution = self._redistribution()
-        self.layout = PageLayout(len(self.columns), self.redistribution, era)
+        self.layout = PageLayout(
+            len(self.columns), self.redistribution, era, facts.row_id.identifies_new_rows
+        )
         control = [(PRESENT, BOOLEAN), (OPERATION, TINYINT), (CASE_NUMBER, INTEGER)]
         self.merge_row = Symbol(
             MERGE_ROW, row_of([*((c.name, c.type) for c in self.columns), *control])

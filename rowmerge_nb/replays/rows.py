@@ -102,6 +102,19 @@ def row_ids_in(record: Record, page: Page) -> pa.Array:
     return page.column(0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id)
 
 
+def lacks_targets(
+    record: Record, page: Page, targets: npt.NDArray[np.int64]
+) -> npt.NDArray[np.bool_]:
+    """Return the rows that change a target row which the record does not have."""
+    ids = row_ids_in(record, page)
+    has_id: npt.NDArray[np.bool_] = ids.is_valid().to_numpy(zero_copy_only=False)
+    if record.flow is Flow.MERGE:
+        # The new row of an update may have the row id of the old one, and other values.
+        operations = page.column(record.layout.after.operation).to_numpy(zero_copy_only=False)
+        has_id &= ~np.isin(operations, [Operation.INSERT, Operation.UPDATE_INSERT])
+    return has_id & (targets == NOT_FOUND)
+
+
 def rows_left(
     record: Record, table: Page, places: npt.NDArray[np.int64], pages: Iterable[HandedPage]
 ) -> Page:
@@ -112,9 +125,8 @@ def rows_left(
         if record.row_id is None:
             added.append(data_of(record, page))
             continue
-        ids = row_ids_in(record, page)
-        has_target = (targets != NOT_FOUND) | ids.is_null().to_numpy(zero_copy_only=False)
-        page, targets = page.filter(pa.array(has_target)), targets[has_target]
+        lacks_target = lacks_targets(record, page, targets)
+        page, targets = page.filter(pa.array(~lacks_target)), targets[~lacks_target]
         if record.flow is Flow.UPDATABLE:
             removed.append(places[targets])
             if record.channels:

@@ -30,6 +30,7 @@ from rowmerge_nb.replays.rows import (
     NamedRows,
     data_of,
     difference,
+    lacks_targets,
     places_in,
     row_ids_in,
     rows_left,
@@ -510,7 +511,7 @@ class _Run:
             is_empty = old.null_count == len(old)
             return page, pa.nulls(len(old), row_id_type) if is_empty else conform(old, row_id_type)
         targets = self.named_rows.of(page)
-        missing = (targets == NOT_FOUND) & old.is_valid().to_numpy(zero_copy_only=False)
+        missing = lacks_targets(record, page, targets)
         if missing.any():
             self.notices.append(
                 f"The record lacks rows of the target: {plural(int(missing.sum()), 'row')} of the"

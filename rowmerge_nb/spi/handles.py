@@ -87,6 +87,14 @@ class ColumnHandle:
     type: Type
     carried: bool = field(default=False, compare=False, repr=False, kw_only=True)
 
+    @property
+    def identifies_new_rows(self) -> bool:
+        """Whether the new row of an UPDATE has this row id too in the era of the documents.
+
+        In the current era it always has the row id of its old row.
+        """
+        return False
+
     def as_carried(self) -> Self:
         """Return a copy with ``carried`` set."""
         handle = copy(self)

@@ -26,8 +26,10 @@ class ConnectorMergeSink(ABC):
             page: all table columns in table order; ``operation`` (int8: 1 INSERT, 2 DELETE, 3
                 UPDATE; in the current era 4 and 5 for the halves of an update); ``case_number``
                 (int32, current era only); ``row_id`` (the type of `get_merge_row_id_column_handle`,
-                NULL for inserts). An update is one complete row with operation 3 under
-                CHANGE_ONLY_UPDATED_COLUMNS, and two rows under DELETE_ROW_AND_INSERT_ROW.
+                NULL for inserts). The new row of an update has the row id of its old row in the
+                current era, or if the row id `identifies_new_rows`. An update is one complete row
+                with operation 3 under CHANGE_ONLY_UPDATED_COLUMNS, and two rows under
+                DELETE_ROW_AND_INSERT_ROW.
         """
 
     @abstractmethod

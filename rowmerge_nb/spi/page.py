@@ -107,6 +107,7 @@ class PageLayout:
 
     Args:
         redistribution_columns: indices of the insert layout's columns, in table order.
+        identifies_new_rows: `ColumnHandle.identifies_new_rows` of the row id.
 
     >>> layout = PageLayout(column_count=3, redistribution_columns=(2,))
     >>> layout.before
@@ -130,6 +131,7 @@ class PageLayout:
     column_count: int
     redistribution_columns: tuple[int, ...] = ()
     era: Era = Era.DOCUMENTS
+    identifies_new_rows: bool = False
 
     @classmethod
     def of_output(

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.connectors.shared.transforms import Transform
 from rowmerge_nb.spi import (
     ColumnDomain,
@@ -24,7 +25,7 @@ from rowmerge_nb.spi import (
     own,
     parse_type,
 )
-from rowmerge_nb.spi.types import BIGINT, VARCHAR
+from rowmerge_nb.spi.types import BIGINT, INTEGER, VARCHAR, row_of
 
 PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
 """The field ids of the two columns of position delete files."""
@@ -57,6 +58,11 @@ LAST_UPDATED = Field(2_147_483_539, "_last_updated_sequence_number", BIGINT, "lo
 LINEAGE = (ROW_ID, LAST_UPDATED)
 """The reserved columns of version 3 that files have whose rows were in other files before."""
 
+SOURCE_ROW_ID_TYPE = row_of([("file", INTEGER), ("position", BIGINT), ("source_row_id", BIGINT)])
+"""The row id of a table with row lineage, as in Trino: the new row of an UPDATE keeps the last
+field.
+"""
+
 
 @dataclass(frozen=True)
 class IcebergColumn(ColumnHandle):
@@ -66,6 +72,10 @@ class IcebergColumn(ColumnHandle):
 @dataclass(frozen=True)
 class IcebergRowIdColumn(ColumnHandle):
     """The row id, identified by its class, since columns can have any name."""
+
+    @property
+    def identifies_new_rows(self) -> bool:
+        return self.type == SOURCE_ROW_ID_TYPE
 
 
 @dataclass(frozen=True)
@@ -143,6 +153,10 @@ class IcebergTableHandle(ConnectorTableHandle):
         names = {f.name.lower() for f in self.fields}
         has_lineage = self.format_version >= 3 and names.isdisjoint(f.name for f in LINEAGE)
         return LINEAGE if has_lineage else ()
+
+    @property
+    def row_id(self) -> IcebergRowIdColumn:
+        return IcebergRowIdColumn("$row_id", SOURCE_ROW_ID_TYPE if self.lineage else ROW_ID_TYPE)
 
 
 @dataclass(frozen=True)

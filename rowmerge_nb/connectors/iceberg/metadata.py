@@ -66,7 +66,6 @@ from rowmerge_nb.connectors.iceberg.write_modes import (
 )
 from rowmerge_nb.connectors.iceberg.writer import target_bytes, vector_of
 from rowmerge_nb.connectors.shared.copy_on_write import Rewrite, rewrite_of
-from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.connectors.shared.retention import check_retention
 from rowmerge_nb.spi import (
     ColumnHandle,
@@ -609,7 +608,9 @@ class IcebergMetadata(ConnectorMetadata):
     def get_merge_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> IcebergRowIdColumn:
-        """Return the row id: file index and position; NOT_SUPPORTED for a read-only table."""
+        """Return the row id: file index, position, and the id of row lineage if there is one;
+        NOT_SUPPORTED for a read-only table.
+        """
         handle = iceberg_table(table_handle)
         if handle.format_version < 2:
             raise ConnectorError(
@@ -618,7 +619,7 @@ class IcebergMetadata(ConnectorMetadata):
                 hint="CREATE TABLE ... WITH (format_version = 2) AS SELECT * FROM it.",
             )
         _check_writable(handle)
-        return IcebergRowIdColumn("$row_id", ROW_ID_TYPE)
+        return handle.row_id
 
     def get_insert_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle

@@ -14,6 +14,7 @@ from rowmerge_nb.connectors.iceberg.files import modified, open_file, reading
 from rowmerge_nb.connectors.iceberg.handles import (
     LINEAGE,
     ROW_ID,
+    SOURCE_ROW_ID_TYPE,
     IcebergColumn,
     IcebergHiddenColumn,
     IcebergRowIdColumn,
@@ -76,6 +77,8 @@ def read_split(
         file = pq.ParquetFile(source, pre_buffer=local_path(split.path) is None)
         deleted = deleted_positions(split, table, file.metadata.num_rows)
         fields = [column.field for column in columns if isinstance(column, IcebergColumn)]
+        if any(column.identifies_new_rows for column in columns) and ROW_ID not in fields:
+            fields.append(ROW_ID)
         fields += [field for field in compared.values() if field.id not in {f.id for f in fields}]
         decisive = [field for field in table.fields if field.id in split.domains]
         mapping = table.properties.get("schema.name-mapping.default")
@@ -181,13 +184,25 @@ def _channel(
     table: IcebergTableHandle,
 ) -> Callable[[Any, int, int], pa.Array]:
     if isinstance(column, IcebergRowIdColumn):
-        return lambda _batch, first, rows: row_ids(split.file, first, rows)
+        return _row_id(file_fields[ROW_ID.id] if column.identifies_new_rows else None, split)
     if isinstance(column, IcebergHiddenColumn):
         value = pa.scalar(_hidden_value(column.name, split, table), column.type.arrow)
         return lambda _batch, _first, rows: pa.repeat(value, rows)
     if not isinstance(column, IcebergColumn):
         raise TypeError(f"{column!r} is not a column of this connector")
     return _values(file_fields[column.field.id], split)
+
+
+def _row_id(source: FileField | None, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
+    if source is None:
+        return lambda _batch, first, rows: row_ids(split.file, first, rows)
+    source_ids = _lineage(source, split)
+
+    def values(batch: Any, first: int, rows: int) -> pa.Array:
+        parts = [*row_ids(split.file, first, rows).flatten(), source_ids(batch, first, rows)]
+        return pa.StructArray.from_arrays(parts, fields=list(SOURCE_ROW_ID_TYPE.arrow))
+
+    return values
 
 
 def _lineage(file_field: FileField, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:

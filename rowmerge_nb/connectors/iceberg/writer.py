@@ -14,6 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyarrow import parquet as pq
 
 from rowmerge_nb.base.errors import ConnectorError
@@ -23,10 +24,10 @@ from rowmerge_nb.connectors.iceberg.files import create, remove
 from rowmerge_nb.connectors.iceberg.handles import (
     PATH_ID,
     POSITION_ID,
+    ROW_ID,
     IcebergColumn,
     IcebergInsertTableHandle,
     IcebergMergeTableHandle,
-    IcebergRowIdColumn,
     iceberg_table,
 )
 from rowmerge_nb.connectors.iceberg.notes import Presence
@@ -37,7 +38,7 @@ from rowmerge_nb.connectors.iceberg.version_three import VERSION
 from rowmerge_nb.connectors.shared.copy_on_write import CopyOnWriteSink
 from rowmerge_nb.connectors.shared.disk import writing
 from rowmerge_nb.connectors.shared.encoding import encodings
-from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE, FilePositions
+from rowmerge_nb.connectors.shared.file_positions import FilePositions
 from rowmerge_nb.connectors.shared.partitioned_sink import PartitionedSink
 from rowmerge_nb.spi import (
     ConnectorInsertTableHandle,
@@ -46,9 +47,11 @@ from rowmerge_nb.spi import (
     ConnectorPageSinkProvider,
     ConnectorSession,
     ConnectorTransactionHandle,
+    Operation,
     Page,
     own,
     row_ids_of,
+    rows_with,
     split_page,
 )
 
@@ -306,7 +309,8 @@ class IcebergMergeSink(ConnectorMergeSink):
         self._files = files
         self._prefix = prefix
         self._presence = presence
-        self._inserts = IcebergPageSink(table, prefix, presence)
+        # The new rows inherit the number of the commit that updates them.
+        self._inserts = IcebergPageSink(table, prefix, presence, table.lineage[:1])
         self._deletes = FilePositions(len(files))
         self._delete_entries: list[dict[str, Any]] = []
         self._vectors: list[dict[str, Any]] = []
@@ -316,7 +320,7 @@ class IcebergMergeSink(ConnectorMergeSink):
         if parts.deletions is not None:
             self._deletes.add(row_ids_of(parts.deletions))
         if parts.insertions is not None:
-            self._inserts.append_page(parts.insertions)
+            self._inserts.append_page(_with_source_ids(page, parts.insertions, self._table))
 
     def finish(self) -> list[bytes]:
         """Write the delete files, close all files and return their fragments."""
@@ -384,7 +388,17 @@ class IcebergPageSinkProvider(ConnectorPageSinkProvider):
             len(table.fields),
             len(merge_handle.whole_files),
             partial(_rows_with_ids, merge_handle.whole_files, table),
+            partial(_with_source_ids, table=table),
         )
+
+
+def _with_source_ids(page: Page, insertions: Page, table: IcebergTableHandle) -> Page:
+    """Add the ids of row lineage that the insertions of a page keep, NULL for other rows."""
+    if not table.lineage:
+        return insertions
+    operations = Operation.INSERT, Operation.UPDATE_INSERT
+    row_ids = row_ids_of(rows_with(page, len(table.fields), operations))
+    return insertions.append_column(ROW_ID.name, pc.struct_field(row_ids, [2]))
 
 
 def _rows_with_ids(
@@ -392,4 +406,4 @@ def _rows_with_ids(
 ) -> Iterator[Page]:
     fields = (*table.fields, *table.lineage)
     columns = [IcebergColumn(field.name, field.type, field) for field in fields]
-    return read_split(files[number], table, [*columns, IcebergRowIdColumn("$row_id", ROW_ID_TYPE)])
+    return read_split(files[number], table, [*columns, table.row_id])

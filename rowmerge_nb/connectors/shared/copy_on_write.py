@@ -36,6 +36,7 @@ class CopyOnWriteSink(ConnectorMergeSink):
 
     Args:
         read: yields the pages of a file by its number; their last column is the row id.
+        insertions: adds columns to the insertions of a page, which it gets too.
     """
 
     def __init__(
@@ -44,8 +45,10 @@ class CopyOnWriteSink(ConnectorMergeSink):
         width: int,
         files: int,
         read: Callable[[int], Iterator[Page]],
+        insertions: Callable[[Page, Page], Page] = lambda _, rows: rows,
     ) -> None:
         self._rows, self._width, self._read = rows, width, read
+        self._insertions = insertions
         self._deletes = FilePositions(files)
         self._counts = {"inserted": 0, "updated": 0, "deleted": 0}
 
@@ -54,7 +57,7 @@ class CopyOnWriteSink(ConnectorMergeSink):
         if parts.deletions is not None:
             self._deletes.add(row_ids_of(parts.deletions))
         if parts.insertions is not None:
-            self._rows.append_page(parts.insertions)
+            self._rows.append_page(self._insertions(page, parts.insertions))
         operations = page.column("operation")
         for word, operation in (
             ("inserted", Operation.INSERT),

@@ -105,7 +105,8 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     """For connectors that delete and insert: an UPDATE becomes two rows, DELETE first.
 
     The DELETE row has the old values of the redistribution columns and NULL elsewhere, the INSERT
-    row the new values; each can be sent to the writer of its own partition.
+    row the new values; each can be sent to the writer of its own partition. In the current era both
+    have the row id.
 
     >>> from rowmerge_nb.spi.page import PageLayout
     >>> processor = DeleteAndInsertMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
@@ -143,7 +144,9 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
                 if self.layout.after.case_number is not None
                 else []
             ),
-            page.column(self.layout.before.row_id).take(pa.array(origin, mask=~deletes)),
+            page.column(self.layout.before.row_id).take(
+                pa.array(origin, mask=~self._with_row_id(deletes, from_update))
+            ),
             pa.array((from_update & ~deletes).astype(np.int8)),
         ]
         return pa.RecordBatch.from_arrays(arrays, schema=self.output_schema)
@@ -172,6 +175,13 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
             else:
                 data.append(fields[index].take(inserted))
         return data
+
+    def _with_row_id(
+        self, deletes: npt.NDArray[np.bool_], from_update: npt.NDArray[np.bool_]
+    ) -> npt.NDArray[np.bool_]:
+        if self.layout.era is Era.CURRENT or self.layout.identifies_new_rows:
+            return deletes | from_update
+        return deletes
 
     def _numbers(
         self, deletes: npt.NDArray[np.bool_], from_update: npt.NDArray[np.bool_]

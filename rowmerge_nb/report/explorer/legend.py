@@ -219,9 +219,11 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
             " lost"
         )
     )
+    keeps_ids = current or pages.layout.identifies_new_rows
+    inserts = "a row that no UPDATE inserts" if split and keeps_ids else "a row to insert"
     channels = [
         ["operation", ", ".join(codes)],
-        ["row_id", "of the row to delete or update; NULL of a row to insert"],
+        ["row_id", f"of the row to delete or update; NULL of {inserts}"],
         ["a DELETE", deleted],
     ]
     if pages.layout.after.case_number is not None:

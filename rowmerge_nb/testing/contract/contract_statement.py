@@ -271,7 +271,7 @@ class PageStatement:
         redistribution = tuple(
             index for index, column in enumerate(columns) if column.name in layout_columns
         )
-        return PageLayout(len(columns), redistribution, self.era)
+        return PageLayout(len(columns), redistribution, self.era, self._row_id.identifies_new_rows)
 
     @property
     def processor(self) -> RowChangeProcessor:

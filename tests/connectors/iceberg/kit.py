@@ -15,7 +15,6 @@ from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
 from rowmerge_nb.connectors.iceberg.handles import IcebergSplit
 from rowmerge_nb.connectors.iceberg.snapshot_producers import RowDelta
-from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
 from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorSession,
@@ -104,9 +103,10 @@ class Statement:
                 pa.array([row[2 + i] for row in rows], field.type.arrow)
                 for i, field in enumerate(fields)
             ]
+            row_id = self.metadata.get_merge_row_id_column_handle(self.session, self.handle)
             arrays += [
                 pa.array([row[0] for row in rows], pa.int8()),
-                pa.array([row[1] for row in rows], ROW_ID_TYPE.arrow),
+                pa.array([row[1] for row in rows], row_id.type.arrow),
             ]
             sink.store_merged_rows(
                 pa.RecordBatch.from_arrays(

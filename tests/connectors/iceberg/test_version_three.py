@@ -45,7 +45,7 @@ from tests.connectors.iceberg.kit import (
     table,
 )
 
-DELETE = 2
+INSERT, DELETE, UPDATE_INSERT, UPDATE_DELETE = 1, 2, 4, 5
 
 
 def alter(store: IcebergConnector, alteration: Any) -> None:
@@ -305,6 +305,51 @@ def test_copies_keep_their_lineage_and_take_no_vectors_along(tmp_path: Path) -> 
     assert len({first_row_id_of(entry.data_file) for entry in content(store).data}) == 2
 
 
+@pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
+def test_a_changed_row_keeps_its_row_id_and_gets_the_number_of_its_commit(
+    store: IcebergConnector, mode: str
+) -> None:
+    alter(store, SetProperties({"extra_properties": {"write.merge.mode": mode}}))
+    delete(store, 9)
+    before = lineage(store)
+    del before[1], before[4]
+    # The second time, row 2 is in a file that has the column of row ids.
+    for number, gone in ((10, 1), (11, 4)):
+        statement = Statement(store)
+        statement.begin_merge()
+        row_ids = statement.ids()
+        changes = [(UPDATE_DELETE, row_ids[key], None, None, None) for key in (2, 5)]
+        changes += [(UPDATE_INSERT, row_ids[key], key, f"v{number}", "z") for key in (5, 2)]
+        changes += [(DELETE, row_ids[gone], None, None, None)]
+        statement.stage([*changes, (INSERT, None, number, "n", "x")])
+        statement.finish()
+        statement.commit()
+        last = table(store).metadata.last_sequence_number
+        before |= {key: (before[key][0], last) for key in (2, 5)}
+        found = lineage(store)
+        assert found[number][1] == last
+        assert before.items() <= found.items()
+        before[number] = found[number]
+    assert ids(store) == [2, 3, 5, 6, 7, 8, 10, 11]
+    assert len({row_id for row_id, _ in lineage(store).values()}) == 8
+
+
+def test_an_update_before_the_first_row_ids_gets_a_new_one(tmp_path: Path) -> None:
+    store = make_table(tmp_path, format_version=2)
+    insert(store, rows(1, 2))
+    upgrade(store)
+    statement = Statement(store)
+    statement.begin_merge()
+    row_id = statement.ids()[2]
+    assert row_id["source_row_id"] is None
+    statement.stage([(UPDATE_DELETE, row_id, None, None, None), (UPDATE_INSERT, row_id, 2, "b", "x")])  # fmt: skip
+    statement.finish()
+    statement.commit()
+    numbers: list[Any] = [number for number, _ in lineage(store).values()]
+    assert len(set(numbers)) == 2
+    assert None not in numbers
+
+
 def test_a_table_with_a_column_of_a_reserved_name_is_written_without_lineage(
     tmp_path: Path,
 ) -> None:
@@ -402,7 +447,10 @@ def test_a_full_disk_under_vectors_leaves_the_table_and_nothing_else(
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_compaction_keeps_lineage_and_ends_vectors(spark: Any, store: IcebergConnector) -> None:
+@pytest.mark.parametrize("era", ["documents", "current"])
+def test_compaction_keeps_lineage_and_ends_vectors(
+    spark: Any, store: IcebergConnector, era: str
+) -> None:
     engine = Engine(spark=spark)
     engine.add_catalog("lake", store)
     engine.run("DELETE FROM lake.default.t WHERE id IN (2, 8)")
@@ -414,11 +462,18 @@ def test_compaction_keeps_lineage_and_ends_vectors(spark: Any, store: IcebergCon
     engine.run(
         "MERGE INTO lake.default.t t USING (VALUES (1, 'x'), (3, 'y'), (11, 'z')) s (id, v) ON t.id = s.id"
         " WHEN MATCHED AND s.v = 'x' THEN DELETE WHEN MATCHED THEN UPDATE SET v = s.v"
-        " WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (s.id, s.v, 'y')"
+        " WHEN NOT MATCHED THEN INSERT (id, v, p) VALUES (s.id, s.v, 'y')",
+        era=era,
     )
     assert ids(store) == [3, 4, 5, 6, 7, 9, 11]
     unchanged = {key: before[key] for key in (4, 5, 6, 7, 9)}
     assert unchanged.items() <= lineage(store).items()
+    last = table(store).metadata.last_sequence_number
+    assert lineage(store)[3] == (before[3][0], last)
+    engine.run("UPDATE lake.default.t SET v = 'w', p = 'z' WHERE id < 6", era=era)
+    now = {key: (before[key][0], last + 1) for key in (3, 4, 5)}
+    assert now.items() <= lineage(store).items()
+    engine.undo("lake.default.t")
     engine.undo("lake.default.t")
     assert lineage(store) == before
 

@@ -142,7 +142,7 @@ def test_the_current_era_numbers_the_halves_of_an_update_and_adds_the_case_numbe
         for r in out.to_pylist()
     ] == [
         (5, 0, 0, 0),
-        (4, 0, None, 1),
+        (4, 0, 0, 1),
         (1, 0, None, 0),
     ]
 
