@@ -112,7 +112,8 @@ def lacks_targets(
         # The new row of an update may have the row id of the old one, and other values.
         operations = page.column(record.layout.after.operation).to_numpy(zero_copy_only=False)
         has_id &= ~np.isin(operations, [Operation.INSERT, Operation.UPDATE_INSERT])
-    return has_id & (targets == NOT_FOUND)
+    is_absent: npt.NDArray[np.bool_] = has_id & (targets == NOT_FOUND)
+    return is_absent
 
 
 def rows_left(

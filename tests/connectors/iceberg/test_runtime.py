@@ -239,9 +239,14 @@ def test_version_3_is_changed_in_turns(tmp_path: Path) -> None:
         gone = [row for row in statement.rows(ids=True) if row["id"] % 13 == turn]
         assert gone
         nothing = [None] * len(statement.handle.fields)
+        changes = [row for row in statement.rows(ids=True) if row["id"] % 13 == turn + 3]
+        values = [(row["id"], f"ours {turn}", "p9", None, None, None, turn) for row in changes]
+        row_ids = [row["$row_id"] for row in changes]
         statement.stage(
-            [(2, row["$row_id"], *nothing) for row in gone],
-            [(1, None, 5000 + turn, "ours", "p9", None, None, None, 1)],
+            [(2, row["$row_id"], *nothing) for row in gone]
+            + [(5, row_id, *nothing) for row_id in row_ids],
+            [(4, row_id, *new) for row_id, new in zip(row_ids, values, strict=True)]
+            + [(1, None, 5000 + turn, "ours", "p9", None, None, None, 1)],
         )
         statement.finish()
         statement.commit()
@@ -253,7 +258,12 @@ def test_version_3_is_changed_in_turns(tmp_path: Path) -> None:
             *compaction,
         ]
         location = table(store, name).metadata_location
-        ours, theirs = run(tmp_path, sql=sql, read=[location, "h.d.turns"], hidden=LINEAGE_COLUMNS)
+        ours, now = run(tmp_path, sql=sql, read=[location, "h.d.turns"], hidden=LINEAGE_COLUMNS)
+        numbers = ({row[0]: row[-2] for row in answer} for answer in (theirs, ours, now))
+        before, after, later = numbers
+        assert all(before.get(key, number) == number for key, number in after.items())
+        assert all(after.get(key, number) == number for key, number in later.items())
+        theirs = now
         assert without_rows(ours) == without_rows(with_lineage(store, name))
 
 
