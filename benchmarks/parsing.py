@@ -102,6 +102,10 @@ class Tables:
         """Return whether a MERGE can add columns, as in memory."""
         return True
 
+    def evolves_types(self, catalog: str) -> bool:
+        """Columns keep their types."""
+        return False
+
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         """Return the table with more columns."""
         return replace(table, columns=(*table.columns, *columns))

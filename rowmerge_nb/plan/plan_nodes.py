@@ -607,6 +607,7 @@ class TableFinish(PlanNode):
     table: str
     call: str = "finish_merge"
     added: tuple[Symbol, ...] = ()
+    type_changes: tuple[tuple[str, str, str], ...] = ()
 
     @property
     def name(self) -> str:

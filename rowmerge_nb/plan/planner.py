@@ -361,8 +361,9 @@ class RowChangePlanner:
 
     def finish(self, writer: PlanNode) -> Output:
         added = self.analysis.added if isinstance(self.analysis, MergeAnalysis) else ()
+        changes = self.analysis.type_changes if isinstance(self.analysis, MergeAnalysis) else ()
         symbols = tuple(Symbol(column.name, column.type) for column in added)
-        return _finish(writer, self.analysis.target, self.ids, added=symbols)
+        return _finish(writer, self.analysis.target, self.ids, added=symbols, type_changes=changes)
 
 
 class _MergePlanner(RowChangePlanner):
@@ -558,10 +559,17 @@ def _finish(
     ids: Iterator[str],
     call: str = "finish_merge",
     added: tuple[Symbol, ...] = (),
+    type_changes: tuple[tuple[str, str, str], ...] = (),
 ) -> Output:
     rows = (Symbol("rows", BIGINT),)
     finish = TableFinish(
-        id=next(ids), outputs=rows, source=writer, table=table.display, call=call, added=added
+        id=next(ids),
+        outputs=rows,
+        source=writer,
+        table=table.display,
+        call=call,
+        added=added,
+        type_changes=type_changes,
     )
     return Output(id=next(ids), outputs=rows, source=finish)
 

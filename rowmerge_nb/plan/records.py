@@ -470,7 +470,13 @@ def _(node: TableDelete) -> tuple[str, ...]:
 @_details.register
 def _(node: TableFinish) -> tuple[str, ...]:
     added = ", ".join(f"{column.name}:{column.type}" for column in node.added)
-    return (f"Adds the columns: [{added}]",) if added else ()
+    changes = ", ".join(
+        f"{path}:{f'{old} to {new}' if old else new}" for path, old, new in node.type_changes
+    )
+    return (
+        *((f"Adds the columns: [{added}]",) if added else ()),
+        *((f"Changes the types: [{changes}]",) if changes else ()),
+    )
 
 
 @_details.register

@@ -505,6 +505,9 @@ class ConnectorMetadata(ABC):
     evolves_tables: ClassVar[bool] = False
     """Whether ``get_evolved_table_handle`` is implemented, so that a MERGE can add columns."""
 
+    evolves_types: ClassVar[bool] = False
+    """Whether ``get_evolved_table_handle`` takes new types of existing columns."""
+
     def get_evolved_table_handle(
         self,
         session: ConnectorSession,
@@ -518,6 +521,10 @@ class ConnectorMetadata(ABC):
         for the new columns, which may hold NULL; ``get_table_metadata`` may show a wider type. A
         merge begun with the handle adds the columns in its own commit, even if no row changes. The
         commit raises TRANSACTION_CONFLICT if the table's columns were altered meanwhile.
+
+        If ``evolves_types``, a column that the table has may be among the columns, with further
+        fields of its rows or a wider number (bigint, double, more digits of a decimal). Old rows
+        have NULL in new fields. A column that the store cannot change keeps its type.
 
         Raises ConnectorError NOT_SUPPORTED for an unsupported name or type.
         """

@@ -15,6 +15,8 @@ class TargetRecord:
         unread_reason: why the committed version cannot be read.
         version_after: the version of its commit, if any.
         added_columns: names and types of columns that the statement added, or would have added.
+        type_changes: path, former type and new type of columns and fields; a new field has no
+            former type.
         output: the written files and statements; None if not reported, or unfinished.
     """
 
@@ -29,4 +31,5 @@ class TargetRecord:
     version_before: int | str | None = None
     version_after: int | str | None = None
     added_columns: tuple[tuple[str, str], ...] = ()
+    type_changes: tuple[tuple[str, str, str], ...] = ()
     output: ConnectorOutputMetadata | None = None

@@ -97,6 +97,9 @@ class FakeTables:
     def evolves_tables(self, catalog: str) -> bool:
         return True
 
+    def evolves_types(self, catalog: str) -> bool:
+        return False
+
     def replaces_tables(self, catalog: str) -> bool:
         return True
 

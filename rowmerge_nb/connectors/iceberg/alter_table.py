@@ -5,10 +5,15 @@ Only metadata changes: readers match fields by id, and each file knows its own p
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from rowmerge_nb.base.errors import ConnectorError, error_text
-from rowmerge_nb.connectors.iceberg.iceberg_types import default_of, names_apart, schema_of
+from rowmerge_nb.connectors.iceberg.iceberg_types import (
+    default_of,
+    field_of,
+    names_apart,
+    schema_of,
+)
 from rowmerge_nb.connectors.iceberg.replacing import order_updates
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, sort_fields
 from rowmerge_nb.connectors.iceberg.table_definition import (
@@ -217,10 +222,41 @@ def _change_type(
 
 
 def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -> None:
-    """Add new last columns to a pyiceberg transaction, or raise NOT_SUPPORTED."""
+    """Add new last columns, and new types of others, to a pyiceberg transaction, or raise
+    NOT_SUPPORTED.
+    """
+    metadata = transaction.table_metadata
+    old_fields = {field.name.lower(): field for field in metadata.schema().fields}
+    new = [column for column in columns if column.name.lower() not in old_fields]
     with names_apart(), transaction.update_schema() as update:
-        for field in schema_of(columns, transaction.table_metadata.format_version).fields:
+        for field in schema_of(new, metadata.format_version).fields:
             _add_column(update, field)
+        for column in columns:
+            if column.name.lower() in old_fields:
+                _evolve_type(update, (), old_fields[column.name.lower()], column.type)
+
+
+def _evolve_type(
+    update: UpdateSchema, path: tuple[str, ...], field: NestedField, new_type: Type
+) -> None:
+    """Add fields at the end of rows and make numbers wider; fields are matched by name."""
+    path, old_type = (*path, field.name), cast("Any", field.field_type)
+    if field_of(field, field.name, path).type == new_type:
+        return
+    if old_type.is_primitive:
+        update.update_column(path, _iceberg_type(new_type))
+    elif new_type.base == "array":
+        _evolve_type(update, path, old_type.element_field, new_type.parameters[0])
+    elif new_type.base == "map":
+        _evolve_type(update, path, old_type.value_field, new_type.parameters[1])
+    else:
+        old_fields = {part.name.lower(): part for part in old_type.fields}
+        for name, part in zip(new_type.fields, new_type.parameters, strict=True):
+            old = old_fields.get(str(name).lower())
+            if old is None:
+                update.add_column((*path, str(name)), _iceberg_type(part))
+            else:
+                _evolve_type(update, path, old, part)
 
 
 def stage_drops(handle: IcebergTableHandle, names: Sequence[str], transaction: Transaction) -> None:

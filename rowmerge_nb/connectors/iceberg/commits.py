@@ -59,8 +59,8 @@ def commit(
     producer, landed = None, _holds(None)
     if not is_new:
         check(change, transaction._table)  # noqa: SLF001
-    if change.handle.added:
-        landed = _add_columns(change.handle, transaction)
+    if change.handle.column_changes:
+        landed = _evolve(change.handle, transaction)
     # As in Trino, a new table has a snapshot even if it is empty.
     if change.data or change.deletes or change.removed.data or is_new:
         producer = RowDelta(change, transaction, properties).of_statement(change.handle, writer)
@@ -76,13 +76,13 @@ def _version_of(producer: SnapshotProducer) -> ConnectorTableVersion:
     return ConnectorTableVersion(producer.snapshot_id, made_from=below)
 
 
-def _add_columns(
+def _evolve(
     handle: IcebergTableHandle, transaction: Transaction
 ) -> Callable[[TableMetadata], bool]:
-    """Add the handle's new columns, or raise TRANSACTION_CONFLICT if their ids differ from the new
-    files'; return a predicate for tables with them.
+    """Add the handle's new columns and types, or raise TRANSACTION_CONFLICT if the ids differ from
+    the new files'; return a predicate for tables with them.
     """
-    stage_columns(handle.added, transaction)
+    stage_columns(handle.column_changes, transaction)
     schema = transaction.table_metadata.schema()
     if fields_of(schema, handle.name) != handle.fields:
         conflict(handle.name, "its columns were altered")

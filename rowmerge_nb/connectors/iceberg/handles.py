@@ -123,8 +123,8 @@ class IcebergTableHandle(ConnectorTableHandle):
         sql_properties: the properties of CREATE TABLE.
         pinned: whether the snapshot was requested; it is read with its own columns, and never
             written.
-        added: the last columns of ``fields``, which a MERGE adds; ``schema_id`` does not include
-            them.
+        column_changes: the columns of ``fields`` that a MERGE adds, or gives another type; ``schema_id``
+            does not include them.
         only: the data files to read; None for all.
         sorted_by: the sort order: column indexes with descending and NULLS FIRST flags.
     """
@@ -143,7 +143,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     properties: Mapping[str, str]
     sql_properties: Mapping[str, Any]
     pinned: bool = False
-    added: tuple[ColumnMetadata, ...] = ()
+    column_changes: tuple[ColumnMetadata, ...] = ()
     only: frozenset[str] | None = field(default=None, repr=False)
     sorted_by: tuple[tuple[int, bool, bool], ...] = ()
 

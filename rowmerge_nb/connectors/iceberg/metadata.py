@@ -116,7 +116,7 @@ class Loaded:
 
     Args:
         read: its files, once its rows are to be changed.
-        evolved: the schema with the columns that the statement adds.
+        evolved: the schema with the columns and types that the statement adds.
         replacement: the transaction of CREATE OR REPLACE TABLE.
         shows_places: whether splits include their partition.
     """
@@ -229,6 +229,7 @@ class IcebergMetadata(ConnectorMetadata):
     stores_comments = True
     stores_defaults = True
     evolves_tables = True
+    evolves_types = True
     alters_fields = True
     replaces_tables = True
 
@@ -452,7 +453,7 @@ class IcebergMetadata(ConnectorMetadata):
         table_handle: ConnectorTableHandle,
         columns: Sequence[ColumnMetadata],
     ) -> IcebergTableHandle:
-        """Return a handle with additional columns and their future ids, or raise NOT_SUPPORTED."""
+        """Return a handle with new columns and types, and their future ids, or raise NOT_SUPPORTED."""
         from rowmerge_nb.connectors.iceberg.alter_table import stage_columns
 
         handle = iceberg_table(table_handle)
@@ -462,7 +463,9 @@ class IcebergMetadata(ConnectorMetadata):
         transaction = loaded.table.transaction()
         stage_columns(columns, transaction)
         loaded.evolved = transaction.table_metadata.schema()
-        return replace(handle, fields=fields_of(loaded.evolved, handle.name), added=tuple(columns))
+        return replace(
+            handle, fields=fields_of(loaded.evolved, handle.name), column_changes=tuple(columns)
+        )
 
     # -- schemas --------------------------------------------------------------------------------------------------
 
@@ -769,7 +772,13 @@ class IcebergMetadata(ConnectorMetadata):
             # The table and its first rows are one commit, which replaces the action of
             # create_table.
             transaction.actions.pop()
-        if change.data or change.deletes or change.removed.data or handle.added or loaded.is_made:
+        if (
+            change.data
+            or change.deletes
+            or change.removed.data
+            or handle.column_changes
+            or loaded.is_made
+        ):
             transaction.actions.append(
                 lambda: self._tables.commit(change, loaded, properties, transaction)
             )

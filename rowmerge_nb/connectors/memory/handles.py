@@ -19,12 +19,12 @@ from rowmerge_nb.spi import (
 
 @dataclass(frozen=True)
 class MemoryTableHandle(ConnectorTableHandle):
-    """One version of a table, and columns that a MERGE adds."""
+    """One version of a table, and columns that a MERGE adds or gives another type."""
 
     name: SchemaTableName
     version: int
     metadata: ConnectorTableMetadata
-    added: frozenset[str] = frozenset()
+    column_changes: frozenset[str] = frozenset()
 
     def columns_of(self, name: str) -> tuple[str, ...]:
         return tuple(self.metadata.properties.get(name, ()))

@@ -204,10 +204,12 @@ class MemoryMetadata(UpdatableMetadata):
         columns: Sequence[ColumnMetadata],
     ) -> MemoryTableHandle:
         handle = table_handle_of(table_handle)
-        metadata = replace(handle.metadata, columns=(*handle.metadata.columns, *columns))
-        return replace(
-            handle, metadata=metadata, added=frozenset(column.name for column in columns)
-        )
+        old = {column.name: column for column in handle.metadata.columns}
+        # Columns that place rows keep their types, since their hashes depend on them.
+        placing = {*handle.columns_of("bucketed_by"), *(t.column for t in handle.transforms)}
+        changes = {column.name: column for column in columns if column.name not in placing}
+        metadata = replace(handle.metadata, columns=tuple({**old, **changes}.values()))
+        return replace(handle, metadata=metadata, column_changes=frozenset(changes))
 
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
@@ -247,6 +249,7 @@ class MemoryMetadata(UpdatableMetadata):
     stores_views = True
     replaces_tables = True
     evolves_tables = True
+    evolves_types = True
     shows_own_changes = True
     keeps_versions = True
 
@@ -378,7 +381,7 @@ class MemoryMetadata(UpdatableMetadata):
         self, handle: MemoryTableHandle, fragments: Collection[bytes]
     ) -> ConnectorOutputMetadata:
         self._replace(
-            handle, fragments=fragments, metadata=handle.metadata if handle.added else None
+            handle, fragments=fragments, metadata=handle.metadata if handle.column_changes else None
         )
         return ConnectorOutputMetadata()
 

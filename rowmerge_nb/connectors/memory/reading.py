@@ -213,11 +213,11 @@ class MemoryPageSourceProvider(ConnectorPageSourceProvider):
         def channel(column: ColumnHandle, position: int, page: Page) -> pa.Array:
             if isinstance(column, MemoryRowIdColumn):
                 return _row_ids(page, position, handle.bucket_count, bucket_by)
-            return (
-                pa.nulls(page.num_rows, column.type.arrow)
-                if column.name in handle.added
-                else page.column(column.name)
-            )
+            if column.name not in handle.column_changes:
+                return page.column(column.name)
+            if column.name not in page.schema.names:
+                return pa.nulls(page.num_rows, column.type.arrow)
+            return page.column(column.name).cast(column.type.arrow)
 
         def pages() -> Iterator[Page]:
             for position, page in read_split(split):

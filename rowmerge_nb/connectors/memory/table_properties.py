@@ -46,17 +46,29 @@ def fitted(
 ) -> pa.Table:
     """Return rows with the columns of an altered table.
 
-    A column of another type is new, and NULL.
+    A column of another type is new, and NULL, unless a MERGE can have evolved the type.
     """
     types = {column.name: column.type for column in before}
     if list(types.items()) == [(column.name, column.type) for column in columns]:
         return rows
-    nulls = (pa.nulls(rows.num_rows, column.type.arrow) for column in columns)
     arrays = [
-        rows.column(c.name) if types.get(c.name) == c.type else missing
-        for c, missing in zip(columns, nulls, strict=True)
+        (
+            rows.column(column.name).cast(column.type.arrow)
+            if column.name in types and has_evolved(types[column.name], column.type)
+            else pa.nulls(rows.num_rows, column.type.arrow)
+        )
+        for column in columns
     ]
     return pa.Table.from_arrays(arrays, schema=schema_of(columns))
+
+
+def has_evolved(before: Type, after: Type) -> bool:
+    """Return whether a type has all values of another, as types of MERGE WITH SCHEMA EVOLUTION."""
+    if before.base in {"row", "array", "map"}:
+        pairs = zip(before.parameters, after.parameters, strict=False)
+        return before.base == after.base and all(has_evolved(*pair) for pair in pairs)
+    wider = (before.base, after.base) in {("integer", "bigint"), ("real", "double")}
+    return before == after or wider or before.base == after.base == "decimal"
 
 
 def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:

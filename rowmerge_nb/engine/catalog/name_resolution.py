@@ -348,6 +348,9 @@ class StatementTables:
     def evolves_tables(self, catalog: str) -> bool:
         return self._transaction.metadata(catalog).evolves_tables
 
+    def evolves_types(self, catalog: str) -> bool:
+        return self._transaction.metadata(catalog).evolves_types
+
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         metadata, session, handle = (
             self._transaction.metadata(table.catalog),
@@ -362,7 +365,9 @@ class StatementTables:
             ", ".join(f"{column.name} {column.type}" for column in columns),
         )
         evolved_metadata = metadata.get_table_metadata(session, evolved_handle)
-        expected_names = [*(column.name.lower() for column in (*table.columns, *columns))]
+        expected_names = list(
+            dict.fromkeys(column.name.lower() for column in (*table.columns, *columns))
+        )
         if [column.name.lower() for column in evolved_metadata.columns] != expected_names:
             has = ", ".join(column.name for column in evolved_metadata.columns)
             raise ConnectorError(

@@ -175,7 +175,9 @@ class MergeRun(StatementRun):
             trace,
             clauses=(*trace.clauses, no_clause),
             returned=self.rows.num_rows if self.rows is not None and is_finished else None,
-            target=replace(trace.target, added_columns=added),
+            target=replace(
+                trace.target, added_columns=added, type_changes=self.analysis.type_changes
+            ),
             join=replace(
                 trace.join,
                 unmatched_target_rows=(

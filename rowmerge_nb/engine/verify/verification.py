@@ -78,7 +78,7 @@ def begin_verification(
             verification,
             problem="the statement reads a former version of a table, and it has no history",
         )
-    if isinstance(analysis, MergeAnalysis) and analysis.added:
+    if isinstance(analysis, MergeAnalysis) and (analysis.added or analysis.type_changes):
         return replace(
             verification, problem="the statement adds columns, for which it has no words"
         )

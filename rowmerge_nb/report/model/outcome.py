@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
@@ -15,6 +16,8 @@ from rowmerge_nb.trace.node_records import ScanFacts
 from rowmerge_nb.trace.notice_record import CHANGED_TWICE
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.trace.node_records import NodeRecord
     from rowmerge_nb.trace.trace import Trace
 
@@ -159,7 +162,7 @@ def _planned(trace: Trace) -> Phrase:
             else ". Nothing was read or written."
         ),
         *_would(trace),
-        *_added(trace, "would be", "would be"),
+        *_evolved(trace, "would be", "would be"),
     )
 
 
@@ -200,7 +203,7 @@ def _failed(trace: Trace) -> Phrase:
 
 def _finished(trace: Trace) -> Phrase:
     if trace.kind == "MERGE":
-        return (*_changes(trace), *_added(trace, "was", "were"), *_sizes(trace))
+        return (*_changes(trace), *_evolved(trace, "was", "were"), *_sizes(trace))
     name = Run(visible(trace.target.name), "code")
     if trace.kind in _DEFINED:
         what, participle = _DEFINED[trace.kind]
@@ -322,14 +325,34 @@ def _changes(trace: Trace) -> Phrase:
     return (*runs, *_returned(trace), Run("."))
 
 
-def _added(trace: Trace, one: str, several: str) -> Phrase:
-    if not trace.target.added_columns:
-        return ()
-    names = join([f"{visible(name)} {sql_type}" for name, sql_type in trace.target.added_columns])
+def _evolved(trace: Trace, one: str, several: str) -> Phrase:
+    """Return what WITH SCHEMA EVOLUTION has added to the target and changed in it."""
+    changes = trace.target.type_changes
+    fields = [(path, new) for path, old, new in changes if not old]
+    types = [
+        (
+            Run(" The type of "),
+            Run(visible(path), "code"),
+            Run(f" {one} changed from {old} to {new}."),
+        )
+        for path, old, new in changes
+        if old
+    ]
     return (
-        Run(f" The {'column' if len(trace.target.added_columns) == 1 else 'columns'} "),
+        *_added("column", trace.target.added_columns, one, several),
+        *_added("field", fields, one, several),
+        *chain.from_iterable(types),
+    )
+
+
+def _added(noun: str, added: Sequence[tuple[str, str]], one: str, several: str) -> Phrase:
+    if not added:
+        return ()
+    names = join([f"{visible(name)} {sql_type}" for name, sql_type in added])
+    return (
+        Run(f" The {noun if len(added) == 1 else f'{noun}s'} "),
         Run(names, "code"),
-        Run(f" {one if len(trace.target.added_columns) == 1 else several} added."),
+        Run(f" {one if len(added) == 1 else several} added."),
     )
 
 

@@ -187,8 +187,13 @@ class AnalyzerCatalogs(Protocol):
     def evolves_tables(self, catalog: str) -> bool:
         """Return whether a MERGE can add columns."""
 
+    def evolves_types(self, catalog: str) -> bool:
+        """Return whether a MERGE can add fields to rows and make columns wider."""
+
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        """Return a table with new columns; RowMergeError if the store refuses them."""
+        """Return a table with new columns, and with new types of those that it has; RowMergeError
+        if the store refuses them.
+        """
 
     def stores_defaults(self, catalog: str) -> bool:
         """Return whether columns keep default values."""
@@ -383,6 +388,8 @@ class MergeAnalysis(RowChangeAnalysis):
             reads only its own side.
         key_columns: the symbols of the pairs of plain columns whose types compare by value.
         added: new columns of the target, which has them already.
+        type_changes: new types of columns and fields that the target had: path, former type, new
+            type. New fields have no former type.
     """
 
     source: MergeSource
@@ -390,6 +397,7 @@ class MergeAnalysis(RowChangeAnalysis):
     equalities: tuple[tuple[Typed, Typed], ...]
     key_columns: tuple[tuple[str, str], ...] = ()
     added: tuple[ColumnMetadata, ...] = ()
+    type_changes: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True)

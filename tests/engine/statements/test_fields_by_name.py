@@ -134,13 +134,10 @@ def test_an_assignment_matches_fields_by_position(spark: Any) -> None:
         ),
     ],
 )
-@pytest.mark.parametrize(
-    ("evolution", "code"), [("", "TYPE_MISMATCH"), ("WITH SCHEMA EVOLUTION", "NOT_SUPPORTED")]
-)
 def test_other_fields_are_refused_with_their_path(
-    spark: Any, kind: str, value: str, words: str, evolution: str, code: str
+    spark: Any, kind: str, value: str, words: str
 ) -> None:
     with pytest.raises(RowMergeError, match=words) as caught:
-        merged(engine_on(spark), kind, value, evolution)
-    assert (caught.value.code, caught.value.line) == (code, 1)
+        merged(engine_on(spark), kind, value)
+    assert (caught.value.code, caught.value.line) == ("TYPE_MISMATCH", 1)
     assert caught.value.hint

@@ -225,6 +225,144 @@ def test_old_values_of_new_columns_are_null_in_the_report(engine: Engine) -> Non
     assert (inserted["old.city"], inserted["new.city"]) == (None, "y")
 
 
+# -- fields and types ---------------------------------------------------------------------------------------------------
+
+NESTED = """(id integer, n integer, r real, d decimal(5, 2), a row(x integer, y varchar),
+    l array(row(p integer)), m map(varchar, row(q integer)))"""
+NESTED_ROWS = """VALUES
+    (1, 1, REAL '1.5', 1.25, ROW(1, 'a'), ARRAY[ROW(1)], MAP(ARRAY['k'], ARRAY[ROW(1)])),
+    (2, 2, REAL '2.5', 2.25, ROW(2, 'b'), ARRAY[ROW(2)], NULL)"""
+WIDER = """(SELECT i AS id, 5000000000 AS n, 1e100 AS r, DECIMAL '1234567.25' AS d,
+    CAST(ROW(9, 'z', 3) AS row(x bigint, z varchar(3), w integer)) AS a,
+    ARRAY[CAST(ROW(7, 'new') AS row(o integer, s varchar)), NULL] AS l,
+    MAP(ARRAY['v'], ARRAY[CAST(ROW(5, 6) AS row(q bigint, f integer))]) AS m
+    FROM (VALUES 1, 3) v (i)) s"""
+NEW_LISTS = {"l": [{"p": None, "o": 7, "s": "new"}, None], "m": [("v", {"q": 5, "f": 6})]}
+EVOLVED_ROWS = [
+    (1, 5000000000, 1e100, "1234567.25", {"x": 9, "y": "a", "z": "z", "w": 3}, *NEW_LISTS.values()),
+    (
+        2,
+        2,
+        2.5,
+        "2.25",
+        {"x": 2, "y": "b", "z": None, "w": None},
+        [{"p": 2, "o": None, "s": None}],
+        None,
+    ),
+    (
+        3,
+        5000000000,
+        1e100,
+        "1234567.25",
+        {"x": 9, "y": None, "z": "z", "w": 3},
+        *NEW_LISTS.values(),
+    ),
+]
+TYPE_CHANGES = (
+    ("n", "integer", "bigint"),
+    ("r", "real", "double"),
+    ("d", "decimal(5,2)", "decimal(9,2)"),
+    ("a.x", "integer", "bigint"),
+    ("a.z", "", "varchar"),
+    ("a.w", "", "integer"),
+    ("l.element.o", "", "integer"),
+    ("l.element.s", "", "varchar"),
+    ("m.value.q", "integer", "bigint"),
+    ("m.value.f", "", "integer"),
+)
+IN_LISTS = """WHEN MATCHED THEN UPDATE SET n = s.n, r = s.r, d = s.d, a = s.a, l = s.l, m = s.m
+    WHEN NOT MATCHED THEN INSERT (id, n, r, d, a, l, m) VALUES (s.id, s.n, s.r, s.d, s.a, s.l, s.m)"""
+
+
+def nested(engine: Engine, store: str, properties: str = "") -> str:
+    engine.run(f"CREATE TABLE {TABLES[store]} {NESTED} {properties}")
+    engine.run(f"INSERT INTO {TABLES[store]} {NESTED_ROWS}")
+    return TABLES[store]
+
+
+@pytest.mark.parametrize("store", VERSIONED)
+@pytest.mark.parametrize("clauses", [STAR, IN_LISTS], ids=["star", "lists"])
+@pytest.mark.parametrize("settings", [None, TINY], ids=["small", "large"])
+def test_fields_and_wider_types_come_with_the_rows(
+    engine: Engine, store: str, clauses: str
+) -> None:
+    name = nested(engine, store)
+    before = columns(engine, name)
+    result = engine.run(merge(name, clauses, WIDER), check=True)
+    assert rows(engine, name) == EVOLVED_ROWS
+    assert result.trace.target.type_changes == TYPE_CHANGES
+    assert result.trace.target.added_columns == ()
+    assert result.trace.checks.commit is not None
+    assert result.trace.checks.commit.state == "agrees"
+    words = " ".join(str(result).split())
+    assert "The fields a.z varchar, a.w integer, l.element.o integer" in words
+    assert "The type of n was changed from integer to bigint." in words
+    assert engine.table(name, result.version_before).schema.field("n").type == pa.int32()
+    # Rows go back; fields and types stay.
+    engine.undo(name)
+    assert [column for column, _ in columns(engine, name)] == [column for column, _ in before]
+    assert [row[:4] for row in rows(engine, name)] == [(1, 1, 1.5, "1.25"), (2, 2, 2.5, "2.25")]
+    assert engine.run(merge(name, clauses, WIDER)).trace.target.type_changes == ()
+    assert rows(engine, name) == EVOLVED_ROWS
+
+
+@pytest.mark.parametrize(
+    "properties",
+    [
+        "format_version = 3",
+        "extra_properties = MAP(ARRAY['write.merge.mode'], ARRAY['copy-on-write'])",
+    ],
+)
+def test_fields_and_wider_types_come_in_every_form_of_iceberg(
+    engine: Engine, properties: str
+) -> None:
+    name = nested(engine, "lake", f"WITH ({properties})")
+    engine.run(merge(name, source=WIDER), era="current")
+    assert rows(engine, name) == EVOLVED_ROWS
+
+
+@pytest.mark.parametrize("store", VERSIONED)
+@pytest.mark.parametrize("fault", ["begin_merge:after", "finish_merge:after", "commit"])
+def test_a_failure_leaves_types_as_they_were(engine: Engine, store: str, fault: str) -> None:
+    name = nested(engine, store)
+    before = columns(engine, name)
+    assert refused(engine, merge(name, source=WIDER), fault=fault).changed is False
+    assert columns(engine, name) == before
+    planned = " ".join(str(engine.run(merge(name, source=WIDER), dry_run=True)).split())
+    assert "The type of n would be changed from integer to bigint." in planned
+    assert "Changes the types: [n:integer to bigint" in str(
+        engine.explain(merge(name, source=WIDER))
+    )
+    assert columns(engine, name) == before
+
+
+def test_columns_that_place_rows_keep_their_types(engine: Engine) -> None:
+    engine.run("CREATE TABLE t (id integer, v varchar) WITH (partitioned_by = ARRAY['id'])")
+    result = engine.run(merge("t", source="(SELECT BIGINT '7' AS id, 'a' AS v) s"))
+    assert result.trace.target.type_changes == ()
+    assert rows(engine, "t") == [(7, "a")]
+
+
+def test_a_value_that_is_computed_changes_no_type(engine: Engine) -> None:
+    name = nested(engine, "memory")
+    error = refused(
+        engine,
+        merge(
+            name, "WHEN MATCHED THEN UPDATE SET n = s.n + 1", "(SELECT 1 AS id, 5000000000 AS n) s"
+        ),
+    )
+    assert error.code in {"INVALID_CAST_ARGUMENT", "NUMERIC_VALUE_OUT_OF_RANGE"}
+    assert dict(columns(engine, name))["n"] == "integer"
+
+
+@pytest.mark.parametrize("store", ["pg", "lite"])
+def test_other_stores_keep_their_types(engine: Engine, store: str) -> None:
+    name = filled(engine, store)
+    result = engine.run(merge(name, source="(SELECT BIGINT '7' AS id, 'a' AS v) s"))
+    assert result.trace.target.type_changes == ()
+    assert rows(engine, name) == [*BEFORE, (7, "a")]
+
+
 # -- what it does not do ------------------------------------------------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ depth.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.names import quoted_where_needed
@@ -21,25 +22,51 @@ class FieldMismatchError(Exception):
     """A source's row has other fields than the target's."""
 
 
+@dataclass(frozen=True)
+class MissingFields:
+    """The values of fields that the source lacks: those of the old row, or NULL."""
+
+    old_row: e.Typed | None = None
+
+    def field(self, sql_type: Type, index: int) -> e.Typed:
+        if self.old_row is None:
+            return e.Constant(sql_type, None)
+        return e.Apply(sql_type, "field", (self.old_row,), index)
+
+    def within(self, sql_type: Type, index: int) -> MissingFields:
+        return self if self.old_row is None else MissingFields(self.field(sql_type, index))
+
+
 def with_fields_of(
-    value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], str]
+    value: e.Typed,
+    sql_type: Type,
+    name: str,
+    new_symbol: Callable[[str], str],
+    missing: MissingFields | None = None,
 ) -> e.Typed:
     """Return a value with the fields of its rows in the order of a type, matched by name, ignoring
     case.
 
     Rows without field names keep their order.
+
+    Raises:
+        FieldMismatchError: the source has other fields; it may lack some if `missing` has values.
     """
     source = value.type
     if source.base != sql_type.base or source == sql_type or not _is_moved(source, sql_type):
         return value
     if source.base == "row":
-        return _row(value, sql_type, name, new_symbol)
+        return _row(value, sql_type, name, new_symbol, missing)
+    within = missing and MissingFields()
+
+    def mapped(function: str, items: e.Typed, index: int, part: str) -> e.Typed:
+        return _mapped(
+            function, items, sql_type.parameters, (index,), f"{name}.{part}", new_symbol, within
+        )
+
     if source.base == "array":
-        return _mapped("transform", value, sql_type.parameters, (0,), f"{name}.element", new_symbol)
-    keyed = _mapped("transform_keys", value, sql_type.parameters, (0,), f"{name}.key", new_symbol)
-    return _mapped(
-        "transform_values", keyed, sql_type.parameters, (1,), f"{name}.value", new_symbol
-    )
+        return mapped("transform", value, 0, "element")
+    return mapped("transform_values", mapped("transform_keys", value, 0, "key"), 1, "value")
 
 
 def _is_moved(source: Type, sql_type: Type) -> bool:
@@ -63,14 +90,24 @@ def _names(sql_type: Type) -> list[str | None]:
     return [field and field.lower() for field in sql_type.fields]
 
 
-def _row(value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], str]) -> e.Typed:
-    indexes = _indexes(value.type, sql_type, name)
-    fields = [e.Apply(value.type.parameters[index], "field", (value,), index) for index in indexes]
-    labels = [field or f"{position}" for position, field in enumerate(sql_type.fields, start=1)]
-    parts = [
-        with_fields_of(field, field_type, f"{name}.{quoted_where_needed(label)}", new_symbol)
-        for field, field_type, label in zip(fields, sql_type.parameters, labels, strict=True)
-    ]
+def _row(
+    value: e.Typed,
+    sql_type: Type,
+    name: str,
+    new_symbol: Callable[[str], str],
+    missing: MissingFields | None,
+) -> e.Typed:
+    parts: list[e.Typed] = []
+    for position, index in enumerate(_indexes(value.type, sql_type, name, missing)):
+        field_type = sql_type.parameters[position]
+        if index is None:
+            assert missing is not None
+            parts.append(missing.field(field_type, position))
+            continue
+        label = quoted_where_needed(sql_type.fields[position] or f"{position + 1}")
+        field = e.Apply(value.type.parameters[index], "field", (value,), index)
+        within = missing and missing.within(field_type, position)
+        parts.append(with_fields_of(field, field_type, f"{name}.{label}", new_symbol, within))
     whole = Type("row", tuple(part.type for part in parts), sql_type.fields)
     is_null = e.Apply(BOOLEAN, "is null", (value,), False)
     return e.Apply(
@@ -78,7 +115,10 @@ def _row(value: e.Typed, sql_type: Type, name: str, new_symbol: Callable[[str], 
     )
 
 
-def _indexes(source: Type, sql_type: Type, name: str) -> Sequence[int]:
+def _indexes(
+    source: Type, sql_type: Type, name: str, missing_fields: MissingFields | None
+) -> Sequence[int | None]:
+    """Return the index in the source of each field of a type; None for one that it lacks."""
     source_names, target_names = _names(source), _names(sql_type)
     if not any(source_names) or not any(target_names):
         return range(len(source_names))
@@ -89,6 +129,7 @@ def _indexes(source: Type, sql_type: Type, name: str) -> Sequence[int]:
                 f"Column {name} of the {side} has field '{twice}' more than once"
             )
     missing = next((field for field in target_names if field not in source_names), None)
+    missing = None if missing_fields is not None else missing
     further = next((field for field in source_names if field not in target_names), None)
     if missing is not None or further is not None:
         side = "target" if missing is None else "source"
@@ -96,7 +137,7 @@ def _indexes(source: Type, sql_type: Type, name: str) -> Sequence[int]:
             f"Column {name} is {sql_type} in the target and {source} in the source: the {side} has"
             f" no field '{missing or further}'"
         )
-    return [source_names.index(field) for field in target_names]
+    return [source_names.index(field) if field in source_names else None for field in target_names]
 
 
 def _mapped(
@@ -106,10 +147,11 @@ def _mapped(
     index: tuple[int],
     name: str,
     new_symbol: Callable[[str], str],
+    missing: MissingFields | None,
 ) -> e.Typed:
     (at,) = index
     parts = [e.Variable(part, new_symbol("part")) for part in value.type.parameters]
-    body = with_fields_of(parts[at], part_types[at], name, new_symbol)
+    body = with_fields_of(parts[at], part_types[at], name, new_symbol, missing)
     if body is parts[at]:
         return value
     function_call = resolve(function, [value.type, Type("function", (body.type,))])

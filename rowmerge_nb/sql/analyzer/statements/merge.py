@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
-from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
+from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
@@ -19,7 +20,12 @@ from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value, refusing
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
-from rowmerge_nb.sql.analyzer.statements.fields_by_name import FieldMismatchError, with_fields_of
+from rowmerge_nb.sql.analyzer.statements.evolved_types import evolved_type, new_type, type_changes
+from rowmerge_nb.sql.analyzer.statements.fields_by_name import (
+    FieldMismatchError,
+    MissingFields,
+    with_fields_of,
+)
 from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
@@ -32,12 +38,13 @@ from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
-from rowmerge_nb.sql.typed.type_rules import instant, is_assignable, is_float, parts_of
+from rowmerge_nb.sql.typed.type_rules import is_assignable, is_float, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from rowmerge_nb.spi.handles import ColumnHandle
+    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.queries.relation import RelationResult
 
@@ -127,6 +134,7 @@ class _MergeAnalyzer:
             condition,
             *self._equalities(condition.tree, relation),
             added=added,
+            type_changes=self._type_changes(),
             returning=returning,
             checks=checks,
             hidden=tuple(map(as_field, self.hidden)),
@@ -184,6 +192,7 @@ class _MergeAnalyzer:
                 " out.",
             )
         assigned_names = self._assigned_names()
+        retyped = self._retyped(source) if context.tables.evolves_types(target.catalog) else {}
         known_names = {column.name.lower() for column in target.columns}
         new: dict[str, ColumnMetadata] = {}
         for field in source:
@@ -207,13 +216,69 @@ class _MergeAnalyzer:
                     place,
                     "Write CAST(NULL AS type).",
                 )
-            new[name] = ColumnMetadata(str(field.name), _without_length(instant(field.type)))
-        if new:
-            self.target = context.evolved(target, tuple(new.values()), span)
-        added = self.target.columns[len(target.columns) :]
-        fields = self._fields(added)
-        self.base, self.fields = (*self.base, *fields), (*self.fields, *fields)
+            new[name] = ColumnMetadata(str(field.name), new_type(field.type))
+        if new or retyped:
+            changes = (*retyped.values(), *new.values())
+            self.target = context.evolved(target, changes, span)
+        count = len(target.columns)
+        added = self.target.columns[count:]
+        self.base = (
+            *(
+                replace(field, type=column.type)
+                for field, column in zip(self.base, self.target.columns, strict=False)
+            ),
+            *self._fields(added),
+        )
+        self.fields = self.base
+        self.visible = (*self.base[:count], *self.hidden)
         return added
+
+    def _retyped(self, source: tuple[ScopeField, ...]) -> dict[str, ColumnMetadata]:
+        """Return the target's columns with the types that hold the source's columns which clauses
+        store in them.
+        """
+        source_types = {field.name.lower(): field.type for field in source if field.name}
+        names = {
+            column.name.lower()
+            for clause in self.statement.clauses
+            for column in self.target.columns
+            if not clause.by_source and self._takes(clause, column.name.lower(), source)
+        }
+        return {
+            name: replace(column, type=sql_type)
+            for column in self.target.columns
+            if (name := column.name.lower()) in names
+            and (sql_type := evolved_type(column.type, source_types[name])) != column.type
+        }
+
+    def _type_changes(self) -> tuple[tuple[str, str, str], ...]:
+        before = self.changed.table.columns
+        return tuple(
+            change
+            for old, new in zip(before, self.target.columns, strict=False)
+            for change in type_changes(quoted_where_needed(new.name), old.type, new.type)
+        )
+
+    def _takes(self, clause: st.MergeClause, name: str, source: tuple[ScopeField, ...]) -> bool:
+        """Return whether a clause stores the source's column of this name in the target's."""
+        if clause.star is not None:
+            by_name = clause.matching is not st.StarMatching.POSITIONS
+            return by_name and [(field.name or "").lower() for field in source].count(name) == 1
+        return any(
+            column.value == name and self._same_column(column, value, source) is not None
+            for column, value in zip(clause.columns, clause.values, strict=False)
+        )
+
+    def _same_column(
+        self, column: st.Identifier, value: s.Expression, source: tuple[ScopeField, ...]
+    ) -> ScopeField | None:
+        """Return the source's column that is assigned to the target's column of its name."""
+        if not isinstance(value, s.Name) or len(value.parts) < 2:
+            return None
+        parts = [part.value for part in value.parts]
+        if parts[-1] != column.value or any(field.matches(parts) for field in self.fields):
+            return None
+        return next((field for field in source if field.matches(parts)), None)
 
     def _assigned_names(self) -> dict[str, st.Span]:
         clauses = [clause for clause in self.statement.clauses if not clause.by_source]
@@ -259,7 +324,7 @@ class _MergeAnalyzer:
             assigned = (
                 self._positioned(clause.star, source)
                 if positional
-                else self._starred(clause.star, source, indexes)
+                else self._starred(clause.star, source, indexes, clause.operation)
             )
         else:
             site = ExpressionSite(f"MERGE {word}".strip())
@@ -279,6 +344,24 @@ class _MergeAnalyzer:
                     self._preferences(clause), clause.values, indexes, strict=True
                 )
             ]
+            if self.statement.evolution is not None and clause.columns:
+                assigned = [
+                    (
+                        (
+                            value
+                            if self._same_column(column, node, source) is None
+                            else self._with_fields(value, field, span, clause.operation)
+                        ),
+                        span,
+                    )
+                    for (value, span), column, node, field in zip(
+                        assigned,
+                        clause.columns,
+                        clause.values,
+                        [self.base[index] for index in indexes],
+                        strict=True,
+                    )
+                ]
         values = self._stored(clause, indexes, assigned)
         text = clause.span.shown(self.context.text)
         origin = self.context.origin(clause.span)
@@ -354,7 +437,11 @@ class _MergeAnalyzer:
         return [(e.Column(field.type, field.symbol), star) for field in source]
 
     def _starred(
-        self, star: st.Span, source: tuple[ScopeField, ...], indexes: Sequence[int]
+        self,
+        star: st.Span,
+        source: tuple[ScopeField, ...],
+        indexes: Sequence[int],
+        operation: Operation,
     ) -> list[tuple[e.Typed, st.Span]]:
         values: list[tuple[e.Typed, st.Span]] = []
         for field in (self.fields[index] for index in indexes):
@@ -381,17 +468,7 @@ class _MergeAnalyzer:
                 self.context.error(code, f"Column '{name}' {problem}", star, hint)
             self.context.check_read(matching, star)
             value = e.Column(matching[0].type, matching[0].symbol)
-            try:
-                values.append(
-                    (
-                        with_fields_of(
-                            value, field.type, str(field.name), self.context.symbols.new
-                        ),
-                        star,
-                    )
-                )
-            except FieldMismatchError as mismatch:
-                self._refuse_fields(mismatch, star)
+            values.append((self._with_fields(value, field, star, operation), star))
         target_names = {str(field.name).lower() for field in self.fields}
         ignored = [f.name for f in source if f.name and f.name.lower() not in target_names]
         if ignored:
@@ -401,10 +478,28 @@ class _MergeAnalyzer:
             )
         return values
 
+    def _with_fields(
+        self, value: e.Typed, field: ScopeField, span: st.Span, operation: Operation
+    ) -> e.Typed:
+        """Return a source's value with the fields of a column, matched by name.
+
+        WITH SCHEMA EVOLUTION keeps fields that the source lacks, as it keeps columns.
+        """
+        missing = None
+        if self.statement.evolution is not None:
+            updates = operation is Operation.UPDATE
+            missing = MissingFields(e.Column(field.type, field.symbol) if updates else None)
+        try:
+            return with_fields_of(
+                value, field.type, str(field.name), self.context.symbols.new, missing
+            )
+        except FieldMismatchError as mismatch:
+            self._refuse_fields(mismatch, span)
+
     def _refuse_fields(self, mismatch: FieldMismatchError, star: st.Span) -> NoReturn:
         if self.statement.evolution is not None:
             self.context.refuse(
-                f"WITH SCHEMA EVOLUTION adds columns, and no fields within them. {mismatch}",
+                f"WITH SCHEMA EVOLUTION cannot add the field. {mismatch}",
                 star,
                 "Add the field by ALTER TABLE ... ADD COLUMN, or CAST the value to the column's"
                 " type.",
@@ -514,7 +609,6 @@ class _MergeAnalyzer:
             is_assignable(value.type, column_type)
             for column_type, value in zip(column_types, assigned_values, strict=True)
         ):
-            self._refuse_nested(indexes, assigned)
             table, actual = (
                 ", ".join(map(str, column_types)),
                 ", ".join(str(value.type) for value in assigned_values),
@@ -555,24 +649,6 @@ class _MergeAnalyzer:
         if clause.operation is Operation.INSERT:
             self._default(clause, values)
         return tuple(values)
-
-    def _refuse_nested(self, indexes: list[int], assigned: list[tuple[e.Typed, st.Span]]) -> None:
-        """Raise an error if WITH SCHEMA EVOLUTION would have to add nested fields."""
-        if self.statement.evolution is None:
-            return
-        for index, (value, span) in zip(indexes, assigned, strict=True):
-            column_type = self.fields[index].type
-            nested = all(
-                any(part.base == "row" for part in parts_of(one))
-                for one in (column_type, value.type)
-            )
-            if nested and not is_assignable(value.type, column_type):
-                self.context.refuse(
-                    "WITH SCHEMA EVOLUTION adds columns, and no fields within them: column"
-                    f" '{self.fields[index].name}' is {column_type}, its value is {value.type}",
-                    span,
-                    "CAST the value to the column's type, or make the table anew.",
-                )
 
     def _default(self, clause: st.MergeClause, values: list[a.TypedExpression | None]) -> None:
         span = self.context.statement_span(self.statement.target.span)
@@ -622,18 +698,6 @@ class _MergeAnalyzer:
             ):
                 columns.append((plain[0].symbol, plain[1].symbol))
         return tuple(pairs), tuple(columns)
-
-
-def _without_length(sql_type: Type) -> Type:
-    """Return a type without lengths of text, as in Spark, since later values may be longer."""
-    if sql_type.base == "varchar":
-        return VARCHAR
-    return replace(
-        sql_type,
-        parameters=tuple(
-            _without_length(p) if isinstance(p, Type) else p for p in sql_type.parameters
-        ),
-    )
 
 
 def first_unfit(column_types: Sequence[Type], values: Sequence[e.Typed]) -> int:

@@ -1,0 +1,100 @@
+"""Types that columns get by WITH SCHEMA EVOLUTION: fields that the source has too, and wider numbers.
+
+Only changes that Iceberg allows: integer to bigint, real to double, and more digits of a decimal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from rowmerge_nb.base.names import quoted_where_needed
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.typed.type_rules import instant, parts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_WIDER: Final = {("integer", "bigint"), ("real", "double")}
+
+
+def new_type(sql_type: Type) -> Type:
+    """Return the type of a new column, without lengths of text: later values may be longer."""
+    return _without_length(instant(sql_type))
+
+
+def _without_length(sql_type: Type) -> Type:
+    if sql_type.base == "varchar":
+        return VARCHAR
+    return replace(
+        sql_type,
+        parameters=tuple(
+            _without_length(p) if isinstance(p, Type) else p for p in sql_type.parameters
+        ),
+    )
+
+
+def evolved_type(target: Type, source: Type) -> Type:
+    """Return the target's type with further fields of the source's rows, which come last, and with
+    wider numbers. Keys of maps stay as they are.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> str(evolved_type(parse_type("row(a integer)"), parse_type("row(b varchar(3), a bigint)")))
+    'row("a" bigint, "b" varchar)'
+    """
+    if target.base != source.base:
+        return source if (target.base, source.base) in _WIDER else target
+    if target.base == "decimal":
+        (digits, scale), (source_digits, source_scale) = target.parameters, source.parameters
+        return source if scale == source_scale and digits < source_digits else target
+    if target.base == "array":
+        return replace(target, parameters=(evolved_type(*_parts(target, source, 0)),))
+    if target.base == "map":
+        value = evolved_type(*_parts(target, source, 1))
+        return replace(target, parameters=(target.parameters[0], value))
+    return _evolved_row(target, source) if target.base == "row" else target
+
+
+def _parts(target: Type, source: Type, index: int) -> tuple[Type, Type]:
+    return target.parameters[index], source.parameters[index]
+
+
+def _evolved_row(target: Type, source: Type) -> Type:
+    source_parts = {
+        str(name).lower(): part
+        for name, part in zip(source.fields, source.parameters, strict=True)
+        if name
+    }
+    names = [str(name).lower() for name in target.fields]
+    if len(source_parts) != len(source.fields) or len(set(names)) != len(names) or not all(names):
+        # Rows without names, or with a name twice: fields cannot be matched by name.
+        return target
+    parts = [
+        evolved_type(part, source_parts.get(name, part))
+        for name, part in zip(names, target.parameters, strict=True)
+    ]
+    fields = [*target.fields]
+    for name, part in zip(source.fields, source.parameters, strict=True):
+        if str(name).lower() not in names and UNKNOWN not in parts_of(part):
+            fields.append(name)
+            parts.append(new_type(part))
+    return Type("row", tuple(parts), tuple(fields))
+
+
+def type_changes(path: str, before: Type, after: Type) -> Iterator[tuple[str, str, str]]:
+    """Yield the path, the former type and the new type of each change; ``""`` for a new field."""
+    if before == after:
+        return
+    if before.base != after.base or before.base not in {"row", "array", "map"}:
+        yield path, str(before), str(after)
+        return
+    labels: list[str] = {"array": ["element"], "map": ["key", "value"]}.get(
+        before.base, [quoted_where_needed(str(name)) for name in after.fields]
+    )
+    for index, label in enumerate(labels):
+        if index < len(before.parameters):
+            yield from type_changes(
+                f"{path}.{label}", before.parameters[index], after.parameters[index]
+            )
+        else:
+            yield f"{path}.{label}", "", str(after.parameters[index])
