@@ -14,21 +14,29 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.connectors.iceberg.handles import LINEAGE, PATH_ID, POSITION_ID
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of, fields_of
 from rowmerge_nb.connectors.iceberg.planning import content_of
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
+from rowmerge_nb.connectors.iceberg.version_three import (
+    first_row_id_of,
+    referenced_file,
+    vector_range,
+)
 from rowmerge_nb.spi import ColumnMetadata, SystemTable, Type, parse_type
 from rowmerge_nb.spi.types import DATE, row_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from pyiceberg.manifest import DataFile, ManifestFile
+    from pyiceberg.manifest import DataFile, ManifestEntry, ManifestFile
     from pyiceberg.partitioning import PartitionField
     from pyiceberg.schema import Schema
     from pyiceberg.table import Table
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import IcebergType, NestedField, PrimitiveType
+
+    from rowmerge_nb.connectors.iceberg.handles import Field
 
 
 Row = tuple[Any, ...]
@@ -52,9 +60,7 @@ _LOG: Final = (
     f"timestamp {_MOMENT}, file varchar, latest_snapshot_id bigint, latest_schema_id integer,"
     " latest_sequence_number bigint"
 )
-_MANIFEST: Final = (
-    "path varchar, length bigint, partition_spec_id integer, added_snapshot_id bigint"
-)
+_MANIFEST: Final = "content integer, path varchar, length bigint, partition_spec_id integer, added_snapshot_id bigint"
 _MANIFEST_COUNTS: Final = (
     "added_data_files_count integer, added_rows_count bigint, existing_data_files_count integer,"
     " existing_rows_count bigint, deleted_data_files_count integer, deleted_rows_count bigint"
@@ -72,12 +78,20 @@ _ENTRY: Final = (
     "status integer, snapshot_id bigint, sequence_number bigint, file_sequence_number bigint"
 )
 _FILE: Final = "content integer, file_path varchar, file_format varchar, spec_id integer"
-_FILE_METRICS: Final = (
+_FILE_COUNTS: Final = (
     "record_count bigint, file_size_in_bytes bigint, column_sizes map(integer,bigint), value_counts"
     " map(integer,bigint), null_value_counts map(integer,bigint), nan_value_counts"
-    " map(integer,bigint), lower_bounds map(integer,varchar), upper_bounds map(integer,varchar),"
-    " key_metadata varbinary, split_offsets array(bigint), equality_ids array(integer),"
+    " map(integer,bigint)"
+)
+_FILE_BOUNDS: Final = "lower_bounds map(integer,varchar), upper_bounds map(integer,varchar)"
+_FILE_REST: Final = (
+    "key_metadata varbinary, split_offsets array(bigint), equality_ids array(integer),"
     " sort_order_id integer"
+)
+_FILE_ENTRY: Final = (
+    "added_snapshot_id bigint, file_sequence_number bigint, data_sequence_number bigint,"
+    " referenced_data_file varchar, pos bigint, manifest_location varchar, first_row_id bigint,"
+    " content_offset bigint, content_size_in_bytes bigint"
 )
 _METRICS: Final = ColumnMetadata("readable_metrics", parse_type("json"))
 
@@ -213,7 +227,13 @@ def _all_manifests(table: Table) -> Iterator[Row]:
 
 
 def _manifest(one: ManifestFile) -> Row:
-    return one.manifest_path, one.manifest_length, one.partition_spec_id, one.added_snapshot_id
+    return (
+        int(one.content),
+        one.manifest_path,
+        one.manifest_length,
+        one.partition_spec_id,
+        one.added_snapshot_id,
+    )
 
 
 def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
@@ -250,12 +270,10 @@ def _summaries(table: Table, manifest: ManifestFile) -> list[dict[str, Any]]:
     return summaries
 
 
-def _live(table: Table) -> tuple[list[DataFile], list[DataFile]]:
+def _live_files(table: Table) -> list[DataFile]:
     snapshot = table.current_snapshot()
     content = content_of(table, None if snapshot is None else snapshot.snapshot_id)
-    return [entry.data_file for entry in content.data], [
-        entry.data_file for entry in content.deletes
-    ]
+    return [entry.data_file for entry in (*content.data, *content.deletes)]
 
 
 class _Partition:
@@ -334,49 +352,134 @@ def _partition_type(transform: Any, schema: Schema, source: int) -> Type:
 
 
 def _files(table: Table) -> Content:
-    builder = _Files(table)
+    from pyiceberg.manifest import ManifestEntryStatus
+
+    bounds = _TypedBounds(table)
+    builder, snapshot = _Files(table, bounds), table.current_snapshot()
 
     def rows() -> Iterator[Row]:
-        data, deletes = _live(table)
-        for file in (*data, *deletes):
-            yield *builder.of(file), _metrics(file, table.schema())
+        for manifest in () if snapshot is None else snapshot.manifests(table.io):
+            entries = manifest.fetch_manifest_entry(table.io, discard_deleted=False)
+            for position, entry in enumerate(entries):
+                if entry.status != ManifestEntryStatus.DELETED:
+                    metrics = _metrics(entry.data_file, table.schema())
+                    location = position, manifest.manifest_path
+                    yield *builder.of(entry.data_file), metrics, *_of_entry(entry, *location)
 
-    return [*builder.columns, _METRICS], rows()
+    return [*builder.columns, _METRICS, *_columns(_FILE_ENTRY)], rows()
+
+
+def _of_entry(entry: ManifestEntry, position: int, manifest: str) -> Row:
+    file = entry.data_file
+    numbers = entry.snapshot_id, entry.file_sequence_number, entry.sequence_number
+    is_data = int(file.content) == 0
+    offset, size = vector_range(file) or (None, None)
+    return (
+        *numbers,
+        None if is_data else referenced_file(file),
+        position,
+        manifest,
+        first_row_id_of(file) if is_data else None,
+        offset,
+        size,
+    )
+
+
+class _TypedBounds:
+    """The bounds of `"t$files"`: a row with a field for each primitive column, by its id."""
+
+    def __init__(self, table: Table) -> None:
+        self._schema = schema = table.schema()
+        self._types = {
+            field.id: field.type
+            for column in fields_of(schema, table.name())
+            for field in _primitives(column)
+        }
+        row = row_of((str(number), sql_type) for number, sql_type in self._types.items())
+        names = ("lower_bounds", "upper_bounds") if self._types else ()
+        self.columns = [ColumnMetadata(name, row) for name in names]
+
+    def of(self, file: DataFile) -> Row:
+        both_bounds = (file.lower_bounds, file.upper_bounds)
+        return tuple(map(self._values, both_bounds)) if self._types else ()
+
+    def _values(self, encoded: Mapping[int, bytes] | None) -> dict[str, Any] | None:
+        if encoded is None:
+            return None
+        values = {number: _bound(self._schema, number, encoded) for number in self._types}
+        return {str(number): value for number, value in values.items()}
+
+
+def _bound(schema: Schema, number: int, encoded: Mapping[int, bytes]) -> Any:
+    from pyiceberg.conversions import from_bytes
+
+    if number not in encoded:
+        return None
+    iceberg_type: Any = schema.find_type(number)
+    value: Any = from_bytes(iceberg_type, encoded[number])
+    return str(_value(iceberg_type, value)) if str(iceberg_type) == "uuid" else value
+
+
+def _primitives(field: Field) -> Iterator[Field]:
+    if field.fields or field.type_name in {"struct", "list", "map"}:
+        for part in field.fields:
+            yield from _primitives(part)
+    else:
+        yield field
+
+
+class _TextBounds:
+    """The bounds of `"t$entries"`: texts by the id of the column."""
+
+    def __init__(self, table: Table) -> None:
+        self._schema = table.schema()
+        self.columns = _columns(_FILE_BOUNDS)
+
+    def of(self, file: DataFile) -> Row:
+        return tuple(
+            None
+            if encoded is None
+            else [
+                (number, _format_bound(value))
+                for number, value in _bounds(encoded, self._schema).items()
+            ]
+            for encoded in (file.lower_bounds, file.upper_bounds)
+        )
 
 
 class _Files:
-    def __init__(self, table: Table) -> None:
-        self._partition, self._schema = _Partition(table), table.schema()
-        self.columns = [*_columns(_FILE), *self._partition.columns, *_columns(_FILE_METRICS)]
+    def __init__(self, table: Table, bounds: _TypedBounds | _TextBounds) -> None:
+        self._partition, self._bounds = _Partition(table), bounds
+        self.columns = [
+            *_columns(_FILE),
+            *self._partition.columns,
+            *_columns(_FILE_COUNTS),
+            *bounds.columns,
+            *_columns(_FILE_REST),
+        ]
 
     def of(self, file: DataFile) -> Row:
-        both_bounds = (
-            _bounds(bounds, self._schema) for bounds in (file.lower_bounds, file.upper_bounds)
-        )
-        lower, upper = (
-            {number: _format_bound(value) for number, value in bounds.items()}
-            for bounds in both_bounds
-        )
         return (
             *(int(file.content), file.file_path, file.file_format.value, file.spec_id),
             *self._partition.of(file),
             *(file.record_count, file.file_size_in_bytes),
             *(
-                sorted((bounds or {}).items())
-                for bounds in (
+                None if counts is None else sorted(counts.items())
+                for counts in (
                     file.column_sizes,
                     file.value_counts,
                     file.null_value_counts,
                     file.nan_value_counts,
                 )
             ),
-            *(list(lower.items()), list(upper.items()), file.key_metadata, file.split_offsets),
+            *self._bounds.of(file),
+            *(file.key_metadata, file.split_offsets),
             *(list(file.equality_ids or ()) or None, file.sort_order_id),
         )
 
 
 def _entries_of(table: Table, snapshots: Iterable[Snapshot]) -> Content:
-    builder = _Files(table)
+    builder = _Files(table, _TextBounds(table))
     names = [column.name for column in builder.columns]
     file_column = ColumnMetadata(
         "data_file", row_of((column.name, column.type) for column in builder.columns)
@@ -402,11 +505,19 @@ def _entries_of(table: Table, snapshots: Iterable[Snapshot]) -> Content:
 
 def _bounds(encoded: Mapping[int, bytes] | None, schema: Schema) -> dict[int, Any]:
     from pyiceberg.conversions import from_bytes
+    from pyiceberg.types import LongType, StringType
 
+    reserved: dict[int, Any] = {
+        PATH_ID: StringType(),
+        POSITION_ID: LongType(),
+        **{field.id: LongType() for field in LINEAGE},
+    }
     values = {}
     for number, bound in sorted((encoded or {}).items()):
-        if number in schema.field_ids:
-            iceberg_type: Any = schema.find_type(number)
+        iceberg_type: Any = reserved.get(number)
+        if iceberg_type is None and number in schema.field_ids:
+            iceberg_type = schema.find_type(number)
+        if iceberg_type is not None:
             values[number] = _value(iceberg_type, from_bytes(iceberg_type, bound))
     return values
 
@@ -504,20 +615,21 @@ def _partitions(table: Table) -> Content:
         columns.append(ColumnMetadata("data", row_of(summaries)))
 
     def rows() -> Iterator[Row]:
+        # As in Trino, delete files count too, and a table without partitions has one row.
         groups: dict[str, list[DataFile]] = defaultdict(list)
-        for file in _live(table)[0]:
+        if not partition.columns:
+            groups[str(())] = []
+        for file in _live_files(table):
             groups[str(partition.of(file))].append(file)
         for files in groups.values():
-            data = {
-                field.name: dict(zip(_OF_COLUMN, _of_column(files, field), strict=True))
-                for field, _ in summarized
-            }
+            data = {field.name: _of_column(files, field) for field, _ in summarized}
             sizes = (
-                sum(file.record_count for file in files),
+                _total([file.record_count for file in files]),
                 len(files),
-                sum(file.file_size_in_bytes for file in files),
+                _total([file.file_size_in_bytes for file in files]),
             )
-            yield *partition.of(files[0]), *sizes, *([data] if summarized else [])
+            values = partition.of(files[0]) if files else ()
+            yield *values, *sizes, *([data] if summarized else [])
 
     return columns, rows()
 
@@ -526,37 +638,32 @@ _OF_COLUMN: Final = ("min", "max", "null_count", "nan_count")
 _COUNTS: Final = (parse_type("bigint"), parse_type("bigint"))
 
 
-def _of_column(files: Sequence[DataFile], field: NestedField) -> Row:
-    """Return minimum, maximum, NULL count and NaN count."""
+def _of_column(files: Sequence[DataFile], field: NestedField) -> dict[str, Any] | None:
+    """Return minimum, maximum, NULL count and NaN count; None if nothing is known."""
     iceberg_type: Any = field.field_type
     lower, upper = (
-        _extreme(
-            [(getattr(file, name), file) for file in files], field.field_id, iceberg_type, choose
-        )
+        _extreme([getattr(file, name) for file in files], field.field_id, iceberg_type, choose)
         for name, choose in (("lower_bounds", min), ("upper_bounds", max))
     )
     nulls, nans = (
         _total([(getattr(file, name) or {}).get(field.field_id) for file in files])
         for name in ("null_value_counts", "nan_value_counts")
     )
-    return lower, upper, nulls, nans
+    if lower is upper is nulls is None:
+        return None
+    return dict(zip(_OF_COLUMN, (lower, upper, nulls, nans), strict=True))
 
 
 def _extreme(
-    file_bounds: Iterable[tuple[Mapping[int, bytes] | None, DataFile]],
+    file_bounds: Iterable[Mapping[int, bytes] | None],
     number: int,
     iceberg_type: PrimitiveType,
     choose: Callable[[list[Any]], Any],
 ) -> Any:
     from pyiceberg.conversions import from_bytes
 
-    values = []
-    for bounds, file in file_bounds:
-        bound = (bounds or {}).get(number)
-        if bound is not None:
-            values.append(from_bytes(iceberg_type, bound))
-        elif (file.null_value_counts or {}).get(number) != file.record_count:
-            return None
+    encoded = [bounds[number] for bounds in filter(None, file_bounds) if number in bounds]
+    values = [from_bytes(iceberg_type, bound) for bound in encoded]
     extreme = choose(values) if values else None
     if isinstance(extreme, bytes) and str(iceberg_type) == "uuid":
         extreme = uuid.UUID(bytes=extreme)
@@ -571,7 +678,7 @@ def _extreme(
 
 def _total(counts: Sequence[int | None]) -> int | None:
     numbers = [count for count in counts if count is not None]
-    return sum(numbers) if len(numbers) == len(counts) else None
+    return sum(numbers) if numbers else None
 
 
 def _of(columns: str, rows: Callable[[Table], Iterator[Row]]) -> Callable[[Table], Content]:
