@@ -98,6 +98,10 @@ class Tables:
         """They stay as they are."""
         return False
 
+    def keeps_branches(self, catalog: str) -> bool:
+        """Tables have no branches."""
+        return False
+
     def evolves_tables(self, catalog: str) -> bool:
         """Return whether a MERGE can add columns, as in memory."""
         return True

@@ -158,8 +158,38 @@ class SetColumnComment:
     comment: str | None
 
 
+@dataclass(frozen=True)
+class CreateBranch:
+    """``CREATE [OR REPLACE] BRANCH name IN TABLE t [FROM origin]``: at the head of another branch, or
+    of the table; raises BRANCH_ALREADY_EXISTS unless `replace`.
+    """
+
+    name: str
+    origin: str | None = None
+    replace: bool = False
+    if_not_exists: bool = False
+
+
+@dataclass(frozen=True)
+class DropBranch:
+    """``DROP BRANCH name IN TABLE t``: its rows are lost unless another branch has them."""
+
+    name: str
+    if_exists: bool = False
+
+
+@dataclass(frozen=True)
+class FastForwardBranch:
+    """``ALTER BRANCH name IN TABLE t FAST FORWARD TO destination``: the branch gets the other's head,
+    which must come after its own.
+    """
+
+    name: str
+    destination: str
+
+
 Alteration: TypeAlias = (
     "AddColumn | DropColumn | RenameColumn | SetColumnType | DropNotNull | SetDefault | DropDefault"
     " | RenameTable | SetProperties | SetTableComment | SetColumnComment | AddField | DropField |"
-    " RenameField | SetFieldType"
+    " RenameField | SetFieldType | CreateBranch | DropBranch | FastForwardBranch"
 )

@@ -111,12 +111,13 @@ class ConnectorTableHandle:
 
 
 class PointerType(Enum):
-    """How a version is specified: by time (``FOR TIMESTAMP AS OF``), or by number or name
-    (``FOR VERSION AS OF``).
+    """How a version is specified: by time (``FOR TIMESTAMP AS OF``), by number or name
+    (``FOR VERSION AS OF``), or as the branch that a statement changes (``t @ branch``).
     """
 
     TEMPORAL = "TIMESTAMP"
     TARGET_ID = "VERSION"
+    BRANCH = "@"
 
 
 @dataclass(frozen=True)
@@ -140,6 +141,8 @@ class ConnectorTableVersion:
     made_from: ConnectorTableVersion | None = field(default=None, compare=False, repr=False)
 
     def __str__(self) -> str:
+        if self.pointer_type is PointerType.BRANCH:
+            return f"@ {self.version}"
         version = f"'{self.version}'" if isinstance(self.version, str) else self.version
         return f"FOR {self.pointer_type.value} AS OF {version}"
 

@@ -502,6 +502,14 @@ class ConnectorMetadata(ABC):
     """Whether ``alter_table`` supports `AddField`, `DropField`, `RenameField` and `SetFieldType`.
     """
 
+    keeps_branches: ClassVar[bool] = False
+    """Whether tables have branches.
+
+    ``get_versioned_table_handle`` then takes ``PointerType.BRANCH``: its handle can be changed, and
+    the commit moves that branch alone; a missing branch is BRANCH_NOT_FOUND. ``alter_table``
+    supports `CreateBranch`, `DropBranch` and `FastForwardBranch`.
+    """
+
     evolves_tables: ClassVar[bool] = False
     """Whether ``get_evolved_table_handle`` is implemented, so that a MERGE can add columns."""
 

@@ -94,6 +94,9 @@ class FakeTables:
     def candidates(self, parts: Sequence[str]) -> Sequence[str]:
         return [*self.tables, *self.frames]
 
+    def keeps_branches(self, catalog: str) -> bool:
+        return False
+
     def evolves_tables(self, catalog: str) -> bool:
         return True
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from rowmerge_nb.base.errors import ConnectorError, error_text
+from rowmerge_nb.connectors.iceberg.branches import stage_branch
 from rowmerge_nb.connectors.iceberg.iceberg_types import (
     default_of,
     field_of,
@@ -46,7 +47,13 @@ from rowmerge_nb.spi import (
     SetProperties,
     Type,
 )
-from rowmerge_nb.spi.alterations import SetColumnComment, SetTableComment
+from rowmerge_nb.spi.alterations import (
+    CreateBranch,
+    DropBranch,
+    FastForwardBranch,
+    SetColumnComment,
+    SetTableComment,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -70,7 +77,9 @@ def stage_alteration(
     """Add a change of columns, properties or comments to a pyiceberg transaction; NOT_SUPPORTED for
     what Iceberg does not allow.
     """
-    if isinstance(alteration, SetTableComment):
+    if isinstance(alteration, CreateBranch | DropBranch | FastForwardBranch):
+        stage_branch(handle.name, alteration, transaction)
+    elif isinstance(alteration, SetTableComment):
         if alteration.comment is not None:
             transaction.set_properties({COMMENT: alteration.comment})
         elif COMMENT in transaction.table_metadata.properties:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pyiceberg.exceptions import CommitFailedException, NoSuchTableError, ValidationException
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import AssertRefSnapshotId
 from pyiceberg.table.update.snapshot import ExpireSnapshots, ManageSnapshots
 from pyiceberg.table.update.statistics import UpdateStatistics
@@ -124,9 +125,15 @@ def alter(
         altered = (
             now.current_schema_id != old_schema_id or staged.current_schema_id == old_schema_id
         )
-        return altered and _altered_parts(now) == _altered_parts(staged)
+        same_refs = _heads(now) == _heads(staged)
+        return altered and same_refs and _altered_parts(now) == _altered_parts(staged)
 
     _commit(handle, transaction, None, writer, landed)
+
+
+def _heads(metadata: TableMetadata) -> dict[str, int]:
+    """Return the heads of branches other than the main one."""
+    return {name: ref.snapshot_id for name, ref in metadata.refs.items() if name != MAIN_BRANCH}
 
 
 def _altered_parts(metadata: TableMetadata) -> tuple[Any, ...]:

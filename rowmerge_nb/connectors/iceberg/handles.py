@@ -125,6 +125,7 @@ class IcebergTableHandle(ConnectorTableHandle):
             written.
         column_changes: the columns of ``fields`` that a MERGE adds, or gives another type; ``schema_id``
             does not include them.
+        branch: the branch to change, at whose head the table is read; None for the main one.
         only: the data files to read; None for all.
         sorted_by: the sort order: column indexes with descending and NULLS FIRST flags.
     """
@@ -144,6 +145,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     sql_properties: Mapping[str, Any]
     pinned: bool = False
     column_changes: tuple[ColumnMetadata, ...] = ()
+    branch: str | None = None
     only: frozenset[str] | None = field(default=None, repr=False)
     sorted_by: tuple[tuple[int, bool, bool], ...] = ()
 

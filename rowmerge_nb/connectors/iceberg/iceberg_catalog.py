@@ -139,6 +139,7 @@ class Tables(TableRemoval):
     def commit(
         self, change: Change, loaded: Loaded, properties: Mapping[str, str], writer: Writer
     ) -> ConnectorTableVersion | None:
+        from rowmerge_nb.connectors.iceberg.branches import BranchTable
         from rowmerge_nb.connectors.iceberg.commit_conflicts import conflict
         from rowmerge_nb.connectors.iceberg.commits import commit, replace
 
@@ -152,6 +153,8 @@ class Tables(TableRemoval):
             table = self.load(change.handle.name)
             if table is None:
                 conflict(change.handle.name, "it was dropped")
+            if change.handle.branch is not None:
+                table = BranchTable.of(table, change.handle.branch, change.handle.name)
             transaction = table.transaction()
         return commit(change, transaction, properties, writer, is_new=loaded.creation is not None)
 

@@ -81,6 +81,7 @@ from rowmerge_nb.spi import (
     ConnectorTableMetadata,
     ConnectorTableVersion,
     Constraint,
+    PointerType,
     ProcedureOutcome,
     RowChangeParadigm,
     SaveMode,
@@ -153,11 +154,14 @@ class IcebergTransaction(Writer):
 
     tables: dict[SchemaTableName, Loaded | None] = field(default_factory=dict)
     versioned: dict[tuple[SchemaTableName, int | None], Loaded] = field(default_factory=dict)
+    branches: dict[tuple[SchemaTableName, str], Loaded] = field(default_factory=dict)
     written_tables: list[IcebergTableHandle] = field(default_factory=list)
     actions: list[Callable[[], ConnectorTableVersion | None]] = field(default_factory=list)
     committed_files: set[str] = field(default_factory=set)
 
     def loaded(self, handle: IcebergTableHandle) -> Loaded:
+        if handle.branch is not None:
+            return self.branches[handle.name, handle.branch]
         match = (
             self.versioned.get((handle.name, handle.snapshot))
             if handle.pinned
@@ -228,6 +232,7 @@ class IcebergMetadata(ConnectorMetadata):
     keeps_versions = True
     stores_comments = True
     stores_defaults = True
+    keeps_branches = True
     evolves_tables = True
     evolves_types = True
     alters_fields = True
@@ -249,6 +254,14 @@ class IcebergMetadata(ConnectorMetadata):
         table = self._tables.load(name)
         if table is None:
             return None
+        if version.pointer_type is PointerType.BRANCH:
+            from rowmerge_nb.connectors.iceberg.branches import BranchTable
+
+            branch = str(version.version)
+            head = BranchTable.of(table, branch, name)
+            handle = replace(handle_of(name, head), branch=branch)
+            self._transaction.branches[name, branch] = Loaded(head, handle)
+            return handle
         then = as_of(table, snapshot_of(table, name, version, session.time_zone))
         handle = handle_of(name, then, pinned=True)
         self._transaction.versioned[name, handle.snapshot] = Loaded(then, handle)

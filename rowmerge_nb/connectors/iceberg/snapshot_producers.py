@@ -232,11 +232,14 @@ class SnapshotProducer(_SnapshotProducer[Any]):
         }
         ref = {
             "snapshot-id": self._snapshot_id,
-            "ref-name": MAIN_BRANCH,
+            "ref-name": self._target_branch,
             "type": SnapshotRefType.BRANCH,
         }
-        head = metadata.refs.get(MAIN_BRANCH)
-        unchanged = {"ref": MAIN_BRANCH, "snapshot-id": None if head is None else head.snapshot_id}
+        head = metadata.refs.get(self._target_branch or MAIN_BRANCH)
+        unchanged = {
+            "ref": self._target_branch,
+            "snapshot-id": None if head is None else head.snapshot_id,
+        }
         return (
             AddSnapshotUpdate(snapshot=Snapshot.model_validate(snapshot)),
             SetSnapshotRefUpdate.model_validate(ref),
@@ -333,7 +336,11 @@ class RowDelta(SnapshotProducer, _MergeAppendFiles):
         table = transaction._table  # noqa: SLF001
         self._change = change
         super().__init__(
-            change.operation, transaction, table.io, snapshot_properties=dict(properties)
+            change.operation,
+            transaction,
+            table.io,
+            snapshot_properties=dict(properties),
+            branch=change.handle.branch or MAIN_BRANCH,
         )
         for file in change.data:
             self.append_data_file(file)

@@ -16,7 +16,7 @@ from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.spi.handles import SchemaTableName
+from rowmerge_nb.spi.handles import PointerType, SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES, TABLES_OF_ROLES
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
@@ -133,7 +133,7 @@ class StatementTables:
         table_metadata = metadata.get_table_metadata(session, handle)
         rows = metadata.row_count(session, handle)
         return TableBinding(
-            display=".".join(parts),
+            display=_display(parts, version),
             catalog=catalog,
             name=(catalog, schema, table),
             columns=table_metadata.columns,
@@ -345,6 +345,9 @@ class StatementTables:
     def alters_fields(self, catalog: str) -> bool:
         return self._transaction.metadata(catalog).alters_fields
 
+    def keeps_branches(self, catalog: str) -> bool:
+        return self._transaction.metadata(catalog).keeps_branches
+
     def evolves_tables(self, catalog: str) -> bool:
         return self._transaction.metadata(catalog).evolves_tables
 
@@ -527,6 +530,12 @@ class StatementTables:
             return constants(spark, values, lambda rows: collect(spark, rows, tag, cancelled))
         except Exception as error:
             raise translate(error, "analyze") from error
+
+
+def _display(parts: Sequence[str], version: ConnectorTableVersion | None) -> str:
+    name = ".".join(parts)
+    is_branch = version is not None and version.pointer_type is PointerType.BRANCH
+    return f"{name} {version}" if is_branch else name
 
 
 def _statistics(

@@ -155,7 +155,8 @@ def _change_of(run: StatementRun) -> UndoableChange | None:
     ):
         return None
     name, target = target_name(analysis), analysis.target
-    if name is None or target is None:
+    if name is None or target is None or target.version is not None:
+        # A branch has no undo: it can be dropped.
         return None
     versions = run.versions
     added = (

@@ -184,6 +184,9 @@ class AnalyzerCatalogs(Protocol):
     def alters_fields(self, catalog: str) -> bool:
         """Return whether ALTER TABLE supports fields of rows."""
 
+    def keeps_branches(self, catalog: str) -> bool:
+        """Return whether tables have branches that statements can change."""
+
     def evolves_tables(self, catalog: str) -> bool:
         """Return whether a MERGE can add columns."""
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean, quoted
+from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.spi.types import NUMBER
 from rowmerge_nb.sql.analyzer.analysis import Notice
@@ -26,7 +27,6 @@ from rowmerge_nb.sql.typed.type_rules import parts_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.spi.operations import Era
     from rowmerge_nb.spi.types import Type
@@ -305,6 +305,10 @@ class Context:
         """Return a table to change; Trino reports a missing table even if its schema is missing."""
         try:
             table = self.table(name, span)
+            if name.branch is not None and self.keeps_branches(table):
+                self.bindings.pop(table.qualified, None)
+                branch = ConnectorTableVersion(name.branch.value, PointerType.BRANCH)
+                return self.table(name, span, branch)
         except RowMergeError as error:
             if error.code not in {"CATALOG_NOT_FOUND", "SCHEMA_NOT_FOUND"}:
                 raise
@@ -319,9 +323,19 @@ class Context:
                 "BRANCH_NOT_FOUND",
                 f"Branch '{name.branch.value}' does not exist",
                 span,
-                "No connector has branches; leave it out.",
+                (
+                    f"Catalog '{table.catalog}' has no branches; leave it out."
+                    if self.extended
+                    else "No connector of Trino has branches; those of Iceberg: --dialect extended."
+                ),
             )
         return table
+
+    def keeps_branches(self, table: TableBinding) -> bool:
+        """Return whether a table's branches can be changed: in the extended dialect alone."""
+        if not self.extended or table.handle is None:
+            return False
+        return self.tables.keeps_branches(table.catalog)
 
     def evolved(
         self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.spi.alterations import CreateBranch, DropBranch, FastForwardBranch
 from rowmerge_nb.sql.functions.foreign_names import type_hint
 from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
@@ -19,7 +20,10 @@ from rowmerge_nb.sql.tree.formatted import formatted_type
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-_NO_BRANCHES: Final = "No connector has branches; write into the table itself."
+_NO_BRANCHES: Final = (
+    "No connector of Trino has branches. The extended dialect has those of Iceberg: --dialect"
+    " extended."
+)
 _CREATED: Final = ("BRANCH", "CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """Other objects of CREATE and DROP than tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
@@ -148,7 +152,7 @@ class DefinitionReader(AccessReader):
         if or_replace:
             self.note("'BRANCH'", "'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
         if self.token.word == "BRANCH":
-            self._create_branch(start)
+            return self._create_branch(start, or_replace=or_replace)
         if self.token.word == "FUNCTION" or (self.token.word == "CATALOG" and not or_replace):
             self._create_elsewhere(start)
         if self.token.word == "MATERIALIZED":
@@ -160,30 +164,58 @@ class DefinitionReader(AccessReader):
         self.expect("TABLE")
         return replace(self._create_table(), replace=or_replace)
 
-    def _create_branch(self, start: int) -> NoReturn:
-        self.take()
-        self._refuse_later(start, "This connector does not support creating branches", _NO_BRANCHES)
-        if self.token.word == "IF" and self.ahead().word == "NOT":
+    def _create_branch(self, start: int, *, or_replace: bool) -> st.AlterTable:
+        self._take_branch(start, "creating")
+        exists = self.token.word == "IF" and self.ahead().word == "NOT"
+        if exists:
             self.accept_all("IF", "NOT", "EXISTS")
-        self.identifier()
+        branch = self.identifier().value
         self._properties("branch")
-        self.expect("IN")
-        self.expect("TABLE")
-        self.table_name()
-        if self.accept("FROM"):
-            self.identifier()
-        self._refuse_read()
+        word, table = self._table_of_branch()
+        origin = self.identifier().value if self.accept("FROM") else None
+        change = CreateBranch(branch, origin, or_replace, exists)
+        return self._branch_statement(table, change, word)
 
-    def _drop_branch(self, start: int) -> NoReturn:
-        self.take()
-        self._refuse_later(start, "This connector does not support dropping branches", _NO_BRANCHES)
-        if self.token.word == "IF" and self.ahead().word == "EXISTS":
+    def _drop_branch(self, start: int) -> st.AlterTable:
+        self._take_branch(start, "dropping")
+        exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
+        if exists:
             self.accept_all("IF", "EXISTS")
-        self.identifier()
+        branch = self.identifier().value
+        word, table = self._table_of_branch()
+        return self._branch_statement(table, DropBranch(branch, exists), word)
+
+    def _alter_branch(self) -> st.AlterTable:
+        self.take()
+        self.take()
+        branch = self.identifier().value
+        word, table = self._table_of_branch()
+        self.expect("FAST")
+        self.expect("FORWARD")
+        self.expect("TO")
+        change = FastForwardBranch(branch, self.identifier().value)
+        return self._branch_statement(table, change, word)
+
+    def _take_branch(self, start: int, verb: str) -> None:
+        self.take()
+        if not self.extended:
+            message = f"This connector does not support {verb} branches"
+            self._refuse_later(start, message, _NO_BRANCHES)
+
+    def _table_of_branch(self) -> tuple[st.Span, st.TableName]:
         self.expect("IN")
-        self.expect("TABLE")
-        self.table_name()
-        self._refuse_read()
+        word = self.expect("TABLE").span
+        return word, self.table_name()
+
+    def _branch_statement(
+        self,
+        table: st.TableName,
+        change: CreateBranch | DropBranch | FastForwardBranch,
+        word: st.Span,
+    ) -> st.AlterTable:
+        if not self.extended:
+            self._refuse_read()
+        return st.AlterTable(*self.whole(), table, False, st.BranchAction(change), word)
 
     def _create_table(self) -> st.CreateTable:
         if_not_exists = self.token.word == "IF" and self.ahead().word == "NOT"
@@ -422,7 +454,7 @@ class DefinitionReader(AccessReader):
         start = self.index
         self.take()
         if self.token.word == "BRANCH":
-            self._drop_branch(start)
+            return self._drop_branch(start)
         if self.token.word in {"CATALOG", "FUNCTION"}:
             self._drop_elsewhere(start)
         if self.token.word == "ROLE":
@@ -456,6 +488,8 @@ class DefinitionReader(AccessReader):
 
     def _alter(self) -> st.Statement:
         start = self.index
+        if self.extended and self.ahead().word == "BRANCH":
+            return self._alter_branch()
         if self.ahead().word in _NOT_ALTERED:
             self.take()
             return {

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from rowmerge_nb.base.errors import AnalysisError
+    from rowmerge_nb.spi.alterations import CreateBranch, DropBranch, FastForwardBranch
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.tree.syntax import (
@@ -471,6 +472,15 @@ class SetPropertiesAction:
 
 
 @dataclass(frozen=True)
+class BranchAction:
+    """``CREATE BRANCH``, ``DROP BRANCH`` and ``ALTER BRANCH ... FAST FORWARD``, as a change of a
+    table's branches.
+    """
+
+    change: CreateBranch | DropBranch | FastForwardBranch
+
+
+@dataclass(frozen=True)
 class TableExecute:
     """``EXECUTE procedure(argument => value) WHERE condition`` of ALTER TABLE."""
 
@@ -496,6 +506,7 @@ class AlterTable(Statement):
         | DropDefaultAction
         | SetPropertiesAction
         | TableExecute
+        | BranchAction
     )
     word: Span
 

@@ -79,6 +79,10 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         )
     target = context.target(statement.name, span)
     context.refuse_frame(target, "it cannot be altered", span)
+    if isinstance(statement.action, st.BranchAction) and not context.keeps_branches(target):
+        context.refuse(
+            "This connector does not support branches", span, "Tables of Iceberg have branches."
+        )
     alteration = _Alterations(context, target).of(statement.action)
     doing = next(
         (
@@ -256,6 +260,8 @@ class _Alterations:
                 return self._without_default(action)
             case st.RenameTableAction():
                 return self._moved(action)
+            case st.BranchAction():
+                return action.change
             case st.SetPropertiesAction():
                 return SetProperties(constants_of(action.properties))
         raise TypeError(action)
