@@ -134,6 +134,14 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"UNPIVOT §?\(|^§UNPIVOT\b", "Write CROSS JOIN UNNEST(ARRAY[a, b]) instead of UNPIVOT."),
     (r"^§GET \w+|^§PUT \w+", f"{_FILE}."),
     # -- SHOW, DESCRIBE, SET, USE --------------------------------------------------------------------------------
+    (
+        r"^SHOW §BRANCHES (?:FROM|IN) TABLE ([\w.]+)",
+        'Write SELECT * FROM "%1$refs", for a table of Iceberg.',
+    ),
+    (
+        r"^CREATE (?:OR REPLACE )?VIEW .* §WITH (?:(?:CASCADED|LOCAL) )?CHECK OPTION",
+        "Leave WITH CHECK OPTION out, and add the view's condition to the statements that change it.",
+    ),
     (r"^SHOW §PARTITIONS(?: (?:FROM|IN))? ([\w.]+)", 'Write SELECT * FROM "%1$partitions".'),
     (r"^SHOW §TBLPROPERTIES ([\w.\"]+)", "Write SHOW CREATE TABLE %1."),
     (r"^SHOW §(?:VIEWS|ALL)\b", "Write SHOW TABLES."),

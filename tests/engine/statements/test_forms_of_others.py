@@ -58,6 +58,25 @@ BOTH = {
     + "WHEN MATCHED THEN UPDATE SET b = DEFAULT WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.a, DEFAULT)",
     "merge, list": ON + "WHEN MATCHED THEN UPDATE SET (b, c) = (s.c, s.b)",
     "merge, without insert": ON + "WHEN MATCHED AND s.b > 20 THEN UPDATE SET c = t.c + s.c",
+    "merge, conditions in order": ON
+    + "WHEN MATCHED AND t.b > 100 THEN DELETE WHEN MATCHED AND t.c IS NULL THEN UPDATE SET c = 0 "
+    "WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED AND s.b > 1000 THEN INSERT VALUES (s.a, 0, 0) "
+    "WHEN NOT MATCHED THEN INSERT (a, c) VALUES (s.a, s.c)",
+    "merge, values": "MERGE INTO t USING (VALUES (1, 5), (9, 6)) q (a, b) ON t.a = q.a "
+    "WHEN MATCHED THEN UPDATE SET b = t.b + q.b WHEN NOT MATCHED THEN INSERT (a, b) VALUES (q.a, q.b)",
+    "merge, never": "MERGE INTO t USING s ON false WHEN NOT MATCHED THEN INSERT (a, b) VALUES (s.a + 100, s.b)",
+    "merge, join": "MERGE INTO t USING (SELECT s.a, u.d FROM s LEFT JOIN u ON s.a = u.a) q ON t.a = q.a "
+    "WHEN MATCHED AND q.d IS NOT NULL THEN UPDATE SET c = q.d WHEN MATCHED THEN DELETE",
+    "merge, the target as source": "MERGE INTO t USING t AS o ON t.a = o.a WHEN MATCHED AND o.b > 15 THEN UPDATE SET b = o.b + t.b",
+    "merge, more than the key": "MERGE INTO t USING s ON t.a = s.a AND t.b < 30 WHEN MATCHED THEN DELETE "
+    "WHEN NOT MATCHED AND s.a = 3 THEN INSERT (a) VALUES (s.a)",
+    "merge, a NULL key": "MERGE INTO u USING (SELECT CAST(NULL AS integer) AS a) q ON u.a = q.a "
+    "WHEN MATCHED THEN DELETE WHEN NOT MATCHED THEN INSERT (a, d) VALUES (q.a, 1)",
+    "merge, aliases": "MERGE INTO t AS x USING s AS y ON x.a = y.a WHEN MATCHED THEN UPDATE SET b = x.b + y.b",
+    "merge, other order": ON + "WHEN NOT MATCHED THEN INSERT (c, a) VALUES (s.b * 2 + 1, s.a)",
+    "merge, inequality": "MERGE INTO u USING (SELECT max(a) AS m FROM s) q ON u.a < q.m WHEN MATCHED THEN UPDATE SET d = q.m",
+    "merge, nothing to insert": ON
+    + "WHEN NOT MATCHED THEN DO NOTHING WHEN MATCHED THEN UPDATE SET c = 1",
 }
 DUCKDB = {
     **BOTH,
@@ -77,6 +96,15 @@ DUCKDB = {
     "by name, fewer": "MERGE INTO t USING (SELECT a, c FROM s) s USING (a) WHEN MATCHED THEN UPDATE BY NAME WHEN NOT MATCHED THEN INSERT BY NAME",
     "insert default values": "MERGE INTO u USING s ON u.a = s.a WHEN NOT MATCHED THEN INSERT DEFAULT VALUES",
     "by source": ON + "WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    "by source, update": ON
+    + "WHEN NOT MATCHED BY SOURCE AND t.a = 2 THEN UPDATE SET b = -1 WHEN MATCHED THEN DO NOTHING",
+    "all three": ON
+    + "WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED BY TARGET THEN INSERT (a) VALUES (s.a) "
+    "WHEN NOT MATCHED BY SOURCE THEN DELETE",
+    # DuckDB's * takes columns by position, and this engine by name, as Delta does.
+    "stars": "MERGE INTO t USING (SELECT a, b, c FROM s) s USING (a) WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    "merge, with": "WITH q AS (SELECT 1 AS a, 2 AS b) MERGE INTO t USING q USING (a) WHEN MATCHED THEN UPDATE SET b = q.b",
+    "merge, returning": ON + "WHEN MATCHED THEN UPDATE SET b = s.b RETURNING merge_action, t.a",
     "by target": ON + "WHEN NOT MATCHED BY TARGET THEN INSERT (a) VALUES (s.a)",
     "error, not reached": ON
     + "WHEN MATCHED AND s.b > 1000 THEN ERROR 'no' WHEN MATCHED THEN DELETE",
@@ -87,6 +115,8 @@ POSTGRESQL = {
     "only": "UPDATE ONLY t SET b = 1",
     "delete from only": "DELETE FROM ONLY t AS x WHERE x.a = 1",
     "merge into only": "MERGE INTO ONLY t USING s ON t.a = s.a WHEN MATCHED THEN DELETE",
+    "subqueries": ON
+    + "WHEN MATCHED AND t.b > (SELECT avg(b) FROM s) THEN DELETE WHEN MATCHED THEN UPDATE SET c = (SELECT max(d) FROM u)",
     "list of a row": "UPDATE t SET (b, c) = ROW(c, b)",
 }
 FAILS = {
@@ -143,6 +173,36 @@ OTHERWISE = {
         "REPLACE INTO t VALUES (1, 2)",
         "TYPE_MISMATCH",
         "so does every engine",
+    ),
+    "a target row twice": (
+        "MERGE INTO t USING (SELECT 1 AS a FROM s) q ON t.a = q.a WHEN MATCHED THEN UPDATE SET b = 0",
+        "MERGE_TARGET_ROW_MULTIPLE_MATCHES",
+        "so does PostgreSQL; DuckDB takes one of them",
+    ),
+    "a column twice": (
+        "MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN UPDATE SET b = 1, b = 2",
+        "DUPLICATE_COLUMN_NAME",
+        "so do DuckDB and PostgreSQL",
+    ),
+    "INSERT of matched rows": (
+        "MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN INSERT (a) VALUES (9)",
+        "SYNTAX_ERROR",
+        "PostgreSQL refuses it too; DuckDB inserts",
+    ),
+    "star except": (
+        "MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN UPDATE SET * EXCEPT (b)",
+        "SYNTAX_ERROR",
+        "no other engine of the two has it",
+    ),
+    "duplicate key": (
+        "INSERT INTO t VALUES (1, 2, 3) ON DUPLICATE KEY UPDATE b = 5",
+        "SYNTAX_ERROR",
+        "neither DuckDB nor PostgreSQL has it; the hint has the MERGE",
+    ),
+    "a change within WITH": (
+        "WITH x AS (DELETE FROM t RETURNING a) SELECT * FROM x",
+        "SYNTAX_ERROR",
+        "PostgreSQL takes it; here one statement makes one commit",
     ),
     "both forms": (
         "INSERT OR REPLACE INTO t VALUES (1, 2, 3) ON CONFLICT DO NOTHING",
