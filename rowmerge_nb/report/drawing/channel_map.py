@@ -220,9 +220,10 @@ def _halves(pages: Pages, slots: list[DrawnColumn]) -> list[Half]:
     row_id, case = f"from {channels.row_id.number}", f"from {channels.case.number}"
     current = channels.after_case is not None
     if _splits(pages):
+        new_row_id = row_id if current or channels.layout.identifies_new_rows else None
         updates = [
             Half("UPDATE, DELETE half", "D", old, "5" if current else "2", "0", row_id, "0"),
-            Half("UPDATE, INSERT half", "I", new, "4" if current else "1", "0", None, "1"),
+            Half("UPDATE, INSERT half", "I", new, "4" if current else "1", "0", new_row_id, "1"),
         ]
         others = [
             Half("DELETE", "D", old, "2", "0", row_id, "0"),

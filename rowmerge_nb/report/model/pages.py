@@ -403,11 +403,13 @@ def _channels_of_plan(trace: Trace, processor: NodeRecord) -> Channels:
     columns = [processor.layout[channel] for channel in layout.after.columns]
     indexes = tuple(index for index, (name, _) in enumerate(columns) if name in redistribution)
     _, row_id = processor.layout[layout.after.row_id]
+    sample = trace.samples.pages
+    keeps_ids = sample is not None and sample.layout.identifies_new_rows
     return _numbered(
         [name for name, _ in columns],
         [sql_type for _, sql_type in columns],
         row_id,
-        replace(layout, redistribution_columns=indexes),
+        replace(layout, redistribution_columns=indexes, identifies_new_rows=keeps_ids),
     )
 
 
