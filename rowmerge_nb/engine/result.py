@@ -527,9 +527,32 @@ class Result:
 
         return Verdicts.of(self.trace)
 
+    def text(self, show: str | Iterable[str] | None = None) -> str:
+        """Return the whole report as text; ``print(result)`` shows the changed rows and the clauses.
+
+        Args:
+            show: the parts, as in ``%%merge --show``: ``result.text("plan,calls")``.
+
+        Raises:
+            RowMergeError: INVALID_ARGUMENTS for other parts.
+        """
+        from rowmerge_nb.engine.what_if import under_other_paradigm
+        from rowmerge_nb.report.model.report import PARTS, PRESETS, build_report
+        from rowmerge_nb.report.plain_text import render_text
+
+        names = show.split(",") if isinstance(show, str) else show
+        parts = None if names is None else [str(name).strip() for name in names]
+        for part in parts or ():
+            checked(part, "show", {*PARTS, *PRESETS}.__contains__, ", ".join([*PARTS, *PRESETS]))
+        return render_text(build_report(self.trace, under_other_paradigm(self.trace)), show=parts)
+
     def to_pandas(self) -> pd.DataFrame:
         """The rows of a query or of RETURNING as a pandas DataFrame; for other statements Trino's
         one-row answer: ``rows``.
+
+        A DECIMAL column has ``decimal.Decimal`` objects, which keep every digit. For floats, name
+        the columns: ``result.to_pandas().astype({"purchases": float})``, or cast in the query:
+        ``CAST(purchases AS double)``.
         """
         import pandas as pd
 

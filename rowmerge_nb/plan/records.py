@@ -37,6 +37,7 @@ from rowmerge_nb.plan.query_nodes import Descriptor, QueryPlanNode, ValuesNode
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.trace.node_records import (
@@ -137,8 +138,9 @@ def _arguments(_: PlanNode) -> str:
 
 @_arguments.register
 def _(node: TableScan) -> str:
-    named = node.table.shown(node.table.display)
-    return f"{named} {node.alias}" if node.alias and node.alias != node.table.display else named
+    named, alias = node.table.shown(node.table.display), column_in_sql(node.alias or "")
+    is_other = node.alias and alias.lower() != node.table.display.lower()
+    return f"{named} {alias}" if is_other else named
 
 
 @_arguments.register

@@ -44,7 +44,13 @@ def mime_bundle(
     report = build_report(trace, other)
     names = tuple(show) if show is not None and not isinstance(show, str) else show
     bundle = {
-        "text/plain": render_text(report, show=names, timings=timings, first_line=first_line),
+        "text/plain": render_text(
+            report,
+            show=names,
+            timings=timings,
+            first_line=first_line,
+            brief=show is None,
+        ),
         "text/html": render_html(
             report, show=names, timings=timings, number=number, first_line=first_line
         ),

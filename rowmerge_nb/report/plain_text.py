@@ -5,7 +5,8 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.words import MINUS, number, plural
+from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.base.words import MINUS, join, number, plural
 from rowmerge_nb.report.model.clauses import clause_label, condition_text
 from rowmerge_nb.report.model.failures import failure_text
 from rowmerge_nb.report.model.plan import CHANGERS, WRITERS
@@ -28,6 +29,8 @@ WIDTH: Final = 88
 _BAR: Final = 24
 _MOST_COLUMNS: Final = 8
 _CLAUSE: Final = 80
+_BRIEF: Final = frozenset({"outcome", "check", "diff", "clauses", "near"})
+"""The parts that fit into a screen, if a statement has succeeded."""
 
 
 def render_text(
@@ -36,11 +39,13 @@ def render_text(
     show: str | Iterable[str] | None = None,
     timings: bool = False,
     first_line: int = 1,
+    brief: bool = False,
 ) -> str:
     """Return a report as text, without a newline at the end.
 
     ``show`` lists parts, see `rowmerge_nb.report.model.report.PARTS`; ``first_line`` is the
-    statement's line in the cell.
+    statement's line in the cell. A ``brief`` text of a successful statement names the call that
+    returns its other parts.
 
     >>> from rowmerge_nb.trace.target_record import TargetRecord
     >>> from rowmerge_nb.trace.trace import Trace
@@ -50,6 +55,11 @@ def render_text(
     5 rows inserted into accounts.
     """
     parts = parts_to_show(report, show)
+    absent = missing_parts(report, show)
+    if brief and report.state == StatementState.FINISHED and report.kind in ROW_CHANGES:
+        others = [part for part in parts if part not in _BRIEF and part != "words"]
+        parts = tuple(part for part in parts if part in _BRIEF)
+        absent = (_more(others),) if others else ()
     # The unchanged rows already include those that took no part.
     listed = "diff" in parts and report.diff is not None and bool(report.diff.same)
     writers = {
@@ -68,8 +78,12 @@ def render_text(
     }
     blocks = [_outcome(report, timings, first_line)]
     blocks += [writers[part]() for part in parts if part != "outcome"]
-    blocks += [textwrap.wrap(sentence, WIDTH) for sentence in missing_parts(report, show)]
+    blocks += [textwrap.wrap(sentence, WIDTH) for sentence in absent]
     return "\n\n".join("\n".join(line.rstrip() for line in block) for block in blocks if block)
+
+
+def _more(parts: list[str]) -> str:
+    return f"print(result.text()) adds {join(parts)}; after a cell, the result is _merge."
 
 
 def verdict_lines(verdicts: Iterable[EngineVerdict]) -> list[str]:

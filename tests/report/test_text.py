@@ -5,6 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.engine.result import Result
+from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.spi.operations import Operation
@@ -202,3 +205,27 @@ def test_wide_tables_show_the_columns_that_matter():
 
 def test_composite_row_ids_are_compact():
     assert "(1, 536870912, 0)" in text(traces.wide_trace())
+
+
+def test_the_brief_text_of_a_merge_has_the_changes_and_names_the_call_of_the_rest():
+    brief = mime_bundle(building.merge_trace())["text/plain"]
+    assert brief.count("\n") < 40
+    assert "~  Carol" in brief
+    assert "2  U UPDATE" in brief
+    assert "TableScan" not in brief
+    assert brief.endswith(
+        "print(result.text()) adds journeys, plan, pages, stored and calls; after a cell, the\n"
+        "result is _merge."
+    )
+    result = Result(building.merge_trace())
+    assert str(result) == brief
+    assert result.text("clauses, diff") == text(building.merge_trace(), show="clauses,diff")
+    for part in ("Row journeys", "TableScan", "Pages the sinks got", "Connector calls"):
+        assert part in result.text()
+    with pytest.raises(RowMergeError, match="show = 'plans' is not possible"):
+        result.text("plans")
+
+
+def test_a_failed_statement_and_requested_parts_are_not_shortened():
+    assert mime_bundle(traces.duplicate_trace())["text/plain"] == text(traces.duplicate_trace())
+    assert "TableScan" in mime_bundle(building.merge_trace(), show="plan")["text/plain"]

@@ -204,11 +204,12 @@ class Catalogs:
         if not checks:
             return
         from rowmerge_nb.sql.analyzer.analysis import TableBinding
+        from rowmerge_nb.sql.analyzer.column_names import name_in_sql
         from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
 
         name = ("memory", metadata.name.schema, metadata.name.table)
         table = TableBinding(
-            name[-1],
+            name_in_sql(name[-1:]),
             name[0],
             name,
             metadata.columns,

@@ -20,6 +20,7 @@ from rowmerge_nb.spi.handles import PointerType, SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES, TABLES_OF_ROLES
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
 
 if TYPE_CHECKING:
@@ -176,7 +177,7 @@ class StatementTables:
                 hint="Leave FOR ... AS OF out.",
             )
         return TableBinding(
-            display=".".join(parts),
+            display=name_in_sql(parts),
             catalog="",
             name=name,
             columns=system_table.columns,
@@ -206,7 +207,7 @@ class StatementTables:
         frame = self._namespace[name]
         read = spark_columns(name, frame) if is_spark_frame(frame) else read_frame(name, frame)
         return TableBinding(
-            display=name,
+            display=name_in_sql([name]),
             catalog="",
             name=(name,),
             columns=read.columns,
@@ -533,7 +534,7 @@ class StatementTables:
 
 
 def _display(parts: Sequence[str], version: ConnectorTableVersion | None) -> str:
-    name = ".".join(parts)
+    name = name_in_sql(parts)
     is_branch = version is not None and version.pointer_type is PointerType.BRANCH
     return f"{name} {version}" if is_branch else name
 

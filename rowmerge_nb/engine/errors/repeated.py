@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_rows
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
 
 if TYPE_CHECKING:
@@ -76,7 +77,9 @@ def named_group(
 ) -> str:
     """Describe a target row, the rows that matched it, and the number of other such rows."""
     target = (
-        ", ".join(f"{name} = {shown_value(value)}" for name, value in group.target.items())
+        ", ".join(
+            f"{column_in_sql(name)} = {shown_value(value)}" for name, value in group.target.items()
+        )
         or f"row_id = {group.row_id!r}"
     )
     rows = [str(source.source_row) for source in group.sources if source.source_row is not None]

@@ -7,9 +7,9 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked
-from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
+from rowmerge_nb.sql.analyzer.column_names import nearest_table
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.parser.statement_reader import name_parts
 
@@ -98,7 +98,7 @@ def replaced_rows(runner: StatementRunner, name: SchemaTableName, version: int) 
         tables.read(name, version)
     except RowMergeError:
         return f"{text} The DataFrame has other columns, so the former rows are not kept."
-    return f"{text} engine.restore({'.'.join(table)!r}, {version}) puts its rows back."
+    return f"{text} engine.restore({dotted(table)!r}, {version}) puts its rows back."
 
 
 def _existing_table(tables: StatementTables, name: str) -> TableBinding:
@@ -122,7 +122,7 @@ def _existing_table(tables: StatementTables, name: str) -> TableBinding:
         raise AnalysisError(
             f"Table '{qualified}' does not exist",
             code="TABLE_NOT_FOUND",
-            hint=did_you_mean(parts[-1], tables.candidates(parts)),
+            hint=nearest_table(parts[-1], tables.candidates(parts)),
         )
     return binding
 

@@ -58,6 +58,7 @@ from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import STORING
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BOOLEAN
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
 from rowmerge_nb.sql.typed.expressions import Apply, Column, references, replaced, walk
 from rowmerge_nb.trace.node_records import JoinType
@@ -498,7 +499,11 @@ class RowNames:
 def names_of(context: LoweringContext, *, source: bool = True) -> RowNames:
     """Return the display names of a statement's rows; without `source`, only the target's key."""
     sides = zip(context.aliases, (context.target, context.source), strict=True)
-    columns = {symbol.name: f"{side}.{name}" for side, symbols in sides for name, symbol in symbols}
+    columns = {
+        symbol.name: column_in_sql(name, side)
+        for side, symbols in sides
+        for name, symbol in symbols
+    }
     keys_of_target, keys_of_source = context.keys
     return RowNames(columns, keys_of_source if source and context.source else keys_of_target)
 

@@ -30,6 +30,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     TableBinding,
     TypedExpression,
 )
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
 
 if TYPE_CHECKING:
@@ -58,7 +59,9 @@ def make_table(
     """Create a table, which becomes the statement's target, and return it without a handle."""
     catalog, _, table = analysis.name
     session, metadata = run.transaction.session, run.transaction.metadata(catalog)
-    binding = TableBinding(table, catalog, analysis.name, analysis.metadata.columns, "")
+    binding = TableBinding(
+        name_in_sql([table]), catalog, analysis.name, analysis.metadata.columns, ""
+    )
     run.transaction.target = binding
     replaces = analysis.replaced is not None
     # Connectors that replace no tables need not know the argument.
@@ -129,7 +132,7 @@ class DropTableRun(StatementRun):
                 code="TABLE_NOT_FOUND",
                 line=1,
                 column=1,
-                hint=f"Use Python to remove it: del {target.display}",
+                hint=f"Use Python to remove it: del {target.name[-1]}",
             )
         self.transaction.target = target
         session, metadata = self.transaction.session, self.transaction.metadata(target.catalog)
@@ -152,7 +155,7 @@ class DefinitionRun(StatementRun):
 
     def _define(self, catalog: str, *rest: str) -> None:
         self.transaction.target = self.analysis.target or TableBinding(
-            rest[-1], catalog, self.analysis.name, (), ""
+            name_in_sql(rest[-1:]), catalog, self.analysis.name, (), ""
         )
         method, call = self._call(catalog, rest)
         with placed(self.analysis.property_spans):

@@ -12,6 +12,7 @@ from rowmerge_nb.base.errors import DuplicateMatchError
 from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.base.words import code, plural
 from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.typed.expressions import Apply, Column
 from rowmerge_nb.trace.join_record import DuplicateGroup
@@ -132,7 +133,8 @@ def two_versions(
             for s in groups[0].sources[:3]
         )
         target = ", ".join(
-            f"{name} = {shown_value(value)}" for name, value in groups[0].target.items()
+            f"{column_in_sql(name)} = {shown_value(value)}"
+            for name, value in groups[0].target.items()
         )
         text += f". The first of them: target row ({target}), changed by {sources}"
     return f"{text}. {_remedy(analysis)}"

@@ -20,6 +20,7 @@ from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, TableBinding
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -145,7 +146,7 @@ class CreateTableAsRun(StatementRun):
 
 def _new_table(analysis: CreateTableAnalysis) -> TableBinding:
     return TableBinding(
-        analysis.name[-1],
+        name_in_sql(analysis.name[-1:]),
         analysis.name[0],
         analysis.name,
         tuple(analysis.metadata.columns),

@@ -21,6 +21,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     TableExecuteAnalysis,
     UpdateAnalysis,
 )
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 
 _KINDS: Final[Mapping[type[Analysis], str]] = {
     QueryAnalysis: "SELECT",
@@ -58,7 +59,7 @@ def kind_of(analysis: Analysis) -> str:
 
 def name_shown(analysis: Analysis) -> tuple[str, str, str]:
     if isinstance(analysis, CreateTableAnalysis | DefinitionAnalysis | CallAnalysis):
-        return analysis.name[-1], ".".join(analysis.name), analysis.name[0]
+        return name_in_sql(analysis.name[-1:]), name_in_sql(analysis.name), analysis.name[0]
     target = analysis.target if isinstance(analysis, _WITH_TARGET) else None
     return (
         (target.display, target.qualified, target.catalog) if target is not None else ("", "", "")

@@ -45,6 +45,7 @@ from rowmerge_nb.spi.page import (
 )
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.trace.journeys import case_numbers
 from rowmerge_nb.trace.node_records import ProcessorFacts
 from rowmerge_nb.trace.samples import first_of_each, rows_of, source_order
@@ -445,7 +446,7 @@ def _numbered(
         merge_row=Channel(
             str(before.merge_row),
             MERGE_ROW,
-            "row(" + ", ".join(f"{name} {sql_type}" for name, sql_type in parts) + ")",
+            f"row({', '.join(f'{column_in_sql(name)} {sql_type}' for name, sql_type in parts)})",
         ),
         fields=tuple(inner[index] for index in merge_row.columns),
         present=inner[merge_row.present],

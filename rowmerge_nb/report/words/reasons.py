@@ -6,6 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.display_values import cell, visible
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.trace.journeys import Answer, Fate, Join
 
 if TYPE_CHECKING:
@@ -98,7 +99,9 @@ def _unmatched(journey: Journey) -> str:
     part = journey.barred
     if part is None:
         return "ON is true for no row of the target"
-    blamed = _listed([f"{side}.{name}" for side, name, _ in part.values], "is NULL", "are NULL")
+    blamed = _listed(
+        [column_in_reason(side, name) for side, name, _ in part.values], "is NULL", "are NULL"
+    )
     return (
         f"{visible(' '.join(part.term.text.split()))} is unknown for every row of the target, since"
         f" {blamed}"
@@ -182,11 +185,18 @@ def _part(part: TermTruth, whole: TermTruth) -> str:
         if part is whole or part.answer is whole.answer
         else f"{text} is {_WORDS.get(part.answer, 'not known')}"
     )
-    blamed = [f"{side}.{name}" for side, name, value in part.values if value is None]
+    blamed = [column_in_reason(side, name) for side, name, value in part.values if value is None]
     if part.answer is Answer.UNKNOWN and part.term.strict and blamed:
         return f"{clause_text}, since {_listed(blamed, 'is NULL', 'are NULL')}"
-    values = ", ".join(f"{side}.{name} = {_shown(value)}" for side, name, value in part.values)
+    values = ", ".join(
+        f"{column_in_reason(side, name)} = {_shown(value)}" for side, name, value in part.values
+    )
     return f"{clause_text} ({values})" if values else clause_text
+
+
+def column_in_reason(side: str, name: str) -> str:
+    """Return a column as the statement could name it; the side's name is quoted already."""
+    return f"{side}.{visible(column_in_sql(name))}"
 
 
 def _shown(value: Any) -> str:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.words.display_values import visible
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree.statements import Delete, Merge, Update
 from rowmerge_nb.sql.tree.syntax import Aliased, Table
@@ -15,6 +16,7 @@ from rowmerge_nb.sql.tree.syntax import Aliased, Table
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
+    from rowmerge_nb.sql.tree.statements import Identifier
     from rowmerge_nb.sql.tree.syntax import Relation
     from rowmerge_nb.trace.journeys import Journey, TermTruth
 
@@ -46,19 +48,23 @@ def written_names(statement: str) -> Mapping[str, str]:
         return names
     if isinstance(tree, Merge):
         alias = tree.target_alias
-        names["target"] = visible((alias if alias is not None else tree.target.parts[-1]).value)
-        names["source"] = visible(_name_of(tree.source))
+        names["target"] = _in_sql(alias if alias is not None else tree.target.parts[-1])
+        names["source"] = _name_of(tree.source)
     elif isinstance(tree, (Update, Delete)):
-        names["target"] = visible((tree.alias or tree.target.parts[-1]).value)
+        names["target"] = _in_sql(tree.alias or tree.target.parts[-1])
     return names
 
 
 def _name_of(relation: Relation) -> str:
     if isinstance(relation, Aliased):
-        return relation.alias.value
+        return _in_sql(relation.alias)
     if isinstance(relation, Table):
-        return relation.name.parts[-1].value
+        return _in_sql(relation.name.parts[-1])
     return "source"
+
+
+def _in_sql(name: Identifier) -> str:
+    return visible(column_in_sql(name.value))
 
 
 def _with_names(journey: Journey, names: Mapping[str, str]) -> Journey:

@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
-from rowmerge_nb.sql.parser.tokens import RESERVED
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 from rowmerge_nb.sql.typed.expressions import references
 
 if TYPE_CHECKING:
@@ -88,7 +87,7 @@ class TableBinding:
 
     @property
     def qualified(self) -> str:
-        return ".".join(self.name)
+        return name_in_sql(self.name)
 
     @property
     def kind(self) -> str:
@@ -101,9 +100,8 @@ class TableBinding:
     @property
     def remedy(self) -> str:
         """A hint for changing data that is in no store."""
-        name = quoted_where_needed(self.display, RESERVED)
         return (
-            f"Make a table of it first: CREATE TABLE {name} AS SELECT * FROM {name}."
+            f"Make a table of it first: CREATE TABLE {self.display} AS SELECT * FROM {self.display}."
             if len(self.name) == 1
             else "CREATE TABLE AS copies its rows into a table."
         )
@@ -136,7 +134,7 @@ class ViewBinding:
 
     @property
     def qualified(self) -> str:
-        return ".".join(self.name)
+        return name_in_sql(self.name)
 
 
 class AnalyzerCatalogs(Protocol):

@@ -1,4 +1,4 @@
-"""Columns in hints: names as they are stored, ready to be pasted."""
+"""Columns and tables in hints: names as they are stored, ready to be pasted."""
 
 from __future__ import annotations
 
@@ -23,6 +23,25 @@ def column_in_sql(name: str, qualifier: str | None = None) -> str:
     """
     column = quoted_where_needed(name, RESERVED)
     return column if qualifier is None else f"{quoted_where_needed(qualifier, RESERVED)}.{column}"
+
+
+def name_in_sql(parts: Iterable[str]) -> str:
+    """Return the name of a table as a statement names it.
+
+    >>> name_in_sql(["lake", "my table"])
+    'lake."my table"'
+    """
+    return ".".join(column_in_sql(part) for part in parts)
+
+
+def nearest_table(name: str, tables: Iterable[str]) -> str | None:
+    """Return the suggestion of a table, or None without a similar one.
+
+    >>> nearest_table("the new", ["the news"]), nearest_table("acounts", ["accounts"])
+    ('Did you mean "the news"?', "Did you mean 'accounts'?")
+    """
+    near = nearest(name, tables)
+    return None if near is None else offer(column_in_sql(near))
 
 
 def offer(column: str) -> str:

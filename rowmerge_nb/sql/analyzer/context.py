@@ -12,11 +12,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
-from rowmerge_nb.base.names import did_you_mean, quoted
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.spi.types import NUMBER
 from rowmerge_nb.sql.analyzer.analysis import Notice
+from rowmerge_nb.sql.analyzer.column_names import nearest_table
 from rowmerge_nb.sql.analyzer.rows.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
 from rowmerge_nb.sql.functions.foreign_names import table_hint
@@ -355,7 +356,7 @@ class Context:
             table_hint(name.parts[0].value) or self.tables.source_hint(name.parts[0].value)
             if len(name.parts) == 1
             else None
-        ) or did_you_mean(
+        ) or nearest_table(
             name.parts[-1].value, self.tables.candidates([part.value for part in name.parts])
         )
         self.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError
-from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.alterations import (
     AddColumn,
     AddField,
@@ -29,6 +28,7 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql, nearest_column, nearest_table
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.statements import altered_fields as fields
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_text
@@ -166,7 +166,7 @@ def _commented_column(
 ) -> ColumnMetadata:
     by_name = {column.name.lower(): column for column in columns}
     if name.value not in by_name:
-        hint = did_you_mean(name.text, [column.name for column in columns])
+        hint = nearest_column(name.text, [column.name for column in columns])
         context.error(
             "COLUMN_NOT_FOUND",
             f"Column does not exist: {name.value}",
@@ -202,7 +202,7 @@ def _refuse_comment_on(
             else f"Table does not exist: {name}"
         )
         parts = [part.value for part in statement.name.parts]
-        hint = did_you_mean(parts[-1], context.tables.candidates(parts))
+        hint = nearest_table(parts[-1], context.tables.candidates(parts))
     context.error("TABLE_NOT_FOUND", message, span, hint)
 
 
@@ -272,7 +272,7 @@ class _Alterations:
     def _column(self, name: st.Identifier) -> str:
         column = self._columns.get(name.value)
         if column is None:
-            hint = did_you_mean(name.text, [column.name for column in self._target.columns])
+            hint = nearest_column(name.text, [column.name for column in self._target.columns])
             self._error("COLUMN_NOT_FOUND", f"Column '{name.value}' does not exist", name, hint)
         return column.name
 
@@ -409,7 +409,7 @@ class _Alterations:
     def _moved(self, action: st.RenameTableAction) -> RenameTable:
         context, span = self._context, self._context.statement_span(action.to.span)
         name = context.renamed(action.to, span)
-        qualified = ".".join(name)
+        qualified = name_in_sql(name)
         if name[0] != self._target.catalog:
             context.refuse(
                 "Table rename across catalogs is not supported",

@@ -8,17 +8,16 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql, name_in_sql
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
 from rowmerge_nb.sql.parser.statement_reader import parse_query
-from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.formatted_queries import formatted_query
 from rowmerge_nb.sql.typed.type_rules import parts_of
@@ -85,7 +84,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
         )
     span = context.statement_span(statement.name.span)
     name = context.place(statement.name, span)
-    qualified = ".".join(name)
+    qualified = name_in_sql(name)
     table = context.lookup(statement.name)
     if table is not None and table.dataframe is None:
         context.error(
@@ -157,7 +156,7 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
         context.error("TABLE_NOT_FOUND", message, span, "SHOW TABLES lists views too.")
     aimed = context.statement_span(statement.to.span)
     target = context.renamed(statement.to, aimed)
-    qualified = ".".join(target)
+    qualified = name_in_sql(target)
     if context.known_view(statement.to) is not None:
         context.error(
             "GENERIC_USER_ERROR", f"Target view '{qualified}' already exists", aimed, _OTHER_NAME
@@ -279,7 +278,7 @@ def known_schema(context: Context, catalog: str, schema: str, span: st.Span) -> 
             "SCHEMA_NOT_FOUND",
             f"Schema '{catalog}.{schema}' does not exist",
             span,
-            f"SHOW SCHEMAS FROM {_name(catalog)} lists them.",
+            f"SHOW SCHEMAS FROM {column_in_sql(catalog)} lists them.",
         )
 
 
@@ -352,13 +351,15 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
                 "SCHEMA_NOT_FOUND",
                 f"Schema '{schema}' does not exist",
                 span,
-                f"SHOW SCHEMAS FROM {_name(catalog)} lists them.",
+                f"SHOW SCHEMAS FROM {column_in_sql(catalog)} lists them.",
             )
         return ("Table",), [(table,) for table in tables.relations(catalog, schema)]
     if statement.kind == "CREATE SCHEMA":
         catalog, schema = completed_schema(context, name)
         known_schema(context, catalog, schema, span)
-        return ("Create Schema",), [(f"CREATE SCHEMA {_name(catalog)}.{_name(schema)}",)]
+        return ("Create Schema",), [
+            (f"CREATE SCHEMA {column_in_sql(catalog)}.{column_in_sql(schema)}",)
+        ]
     assert name is not None
     view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
     if statement.kind == "COLUMNS":
@@ -393,7 +394,7 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
     security = "INVOKER" if definition.run_as_invoker else "DEFINER"
     query = formatted_query(parse_query(definition.original_sql), definition.original_sql)
     return (
-        f"CREATE VIEW {_dotted(view.name)}{_comment(' ', definition.comment)} SECURITY {security}"
+        f"CREATE VIEW {name_in_sql(view.name)}{_comment(' ', definition.comment)} SECURITY {security}"
         f" AS\n{query}"
     )
 
@@ -407,7 +408,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
             "DESCRIBE shows its columns and their types.",
         )
     columns = ",\n".join(
-        f"   {_name(c.name)}"
+        f"   {column_in_sql(c.name)}"
         f" {_type(c.type)}{_default(c.default)}{'' if c.nullable else ' NOT NULL'}{_comment(' ', c.comment)}"
         for c in table.columns
     )
@@ -421,7 +422,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
     ]
     properties = "\nWITH (\n" + ",\n".join(property_lines) + "\n)" if property_lines else ""
     return (
-        f"CREATE TABLE {_dotted(table.name)}"
+        f"CREATE TABLE {name_in_sql(table.name)}"
         f" (\n{columns}\n){_comment(chr(10), comment)}{properties}"
     )
 
@@ -432,7 +433,7 @@ def _type(sql_type: Type) -> str:
     )
     if sql_type.base == "row":
         fields = (
-            f"{_name(name)} {part}" if name else part
+            f"{column_in_sql(name)} {part}" if name else part
             for name, part in zip(sql_type.fields, parts, strict=True)
         )
         return f"ROW({', '.join(fields)})"
@@ -459,14 +460,6 @@ def _value(value: Any) -> str:
     return (
         str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
     )
-
-
-def _dotted(parts: Iterable[str]) -> str:
-    return ".".join(map(_name, parts))
-
-
-def _name(name: str) -> str:
-    return quoted_where_needed(name, RESERVED)
 
 
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:

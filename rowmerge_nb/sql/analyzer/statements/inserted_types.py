@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql, column_list
 from rowmerge_nb.sql.typed.type_rules import is_assignable
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _insert_hint(
             f"Column {column_in_sql(column.name)} has the type {column.type}, and its value {value}: write"
             f" CAST(... AS {column.type})."
         )
-    names = ", ".join(column.name for column in columns[: len(actual)])
+    names = column_list(column.name for column in columns[: len(actual)])
     if len(actual) < len(columns):
         return f"Name the columns that get values: INSERT INTO {target.display} ({names})."
     return f"There are {len(columns)} columns and {len(actual)} values; remove values."

@@ -62,7 +62,7 @@ class Misfit:
             ),
             None,
         )
-        frame = source.binding.display
+        frame = source.binding.name[-1]
         if name is None or not frame.isidentifier() or not is_text(self.value.type):
             return None
         function = (

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
-from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import NUMBER, Type
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql, nearest_table
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.statements.alterations import (
@@ -97,7 +97,7 @@ def _existing(
         exists = view is not None
     if exists and not statement.if_not_exists:
         message = (
-            f"{'Table' if statement.query is None else 'Destination table'} '{'.'.join(name)}'"
+            f"{'Table' if statement.query is None else 'Destination table'} '{name_in_sql(name)}'"
             " already exists"
         )
         first = (
@@ -164,7 +164,7 @@ class _Columns:
 
     def _like(self, name: st.TableName, span: st.Span) -> a.TableBinding:
         context, parts = self._context, tuple(part.value for part in name.parts)
-        hint = did_you_mean(parts[-1], context.tables.candidates(parts))
+        hint = nearest_table(parts[-1], context.tables.candidates(parts))
         try:
             table = context.lookup(name)
         except RowMergeError as error:
@@ -278,6 +278,6 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
     if target is None and not statement.if_exists:
         qualified = dotted(context.completed(statement.name))
         parts = [part.value for part in statement.name.parts]
-        hint = did_you_mean(parts[-1], context.tables.candidates(parts))
+        hint = nearest_table(parts[-1], context.tables.candidates(parts))
         context.error("TABLE_NOT_FOUND", f"Table '{qualified}' does not exist", span, hint)
     return a.DropTableAnalysis(statement.text, (), tuple(context.notices), target)

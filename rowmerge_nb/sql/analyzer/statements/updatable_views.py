@@ -9,6 +9,7 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.words import code
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer import analysis as a
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -179,7 +180,7 @@ def _of_view(context: Context, view: a.ViewBinding, span: st.Span, refusal: str)
         }
         all_names = tuple(below_names.get(i, "") for i in range(len(base.table.columns)))
         conditions += (_Condition(inner, select.where, all_names, qualifier or names),)
-    visible = replace(base.table, display=view.name[-1], columns=columns)
+    visible = replace(base.table, display=name_in_sql(view.name[-1:]), columns=columns)
     return ChangedTable(base.table, visible, order, conditions)
 
 
