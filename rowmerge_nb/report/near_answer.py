@@ -60,6 +60,9 @@ class Near(ShownSequence[NearRow]):
         source_row, columns = picked(row, source_row, columns, names)
         if source_row is None and not columns:
             return cls(keys, sources, targets)
+        if keys.source is None and keys.terms:
+            # The keys were compared and none is near, so the answer is the same for each row.
+            return cls(keys, sources, targets)
         if keys.source is None:
             raise RowMergeError(
                 keys.problem.removesuffix("."),
@@ -101,8 +104,9 @@ class Near(ShownSequence[NearRow]):
                 f" holds is {in_words(source_row, columns)}",
                 code="INVALID_ARGUMENTS",
                 hint=(
-                    "result.why() has the rows with a partner. Of many rows without one, the trace"
-                    " keeps the first, and those with a near key before others."
+                    "result.why() has the rows with a partner. A target row is listed only if a"
+                    " source row is near to it. Of many rows without a partner, the trace keeps the"
+                    " first, and those with a near key before others."
                 ),
             )
         return matches
@@ -184,7 +188,7 @@ def _keys_of(trace: Trace) -> NearKeys:
     if trace.samples.near_misses is not None:
         return trace.samples.near_misses
     join = trace.join
-    if trace.kind == "MERGE" and join.unmatched_rows == 0 and join.rows:
+    if trace.kind == "MERGE" and join.unmatched_rows == 0 and join.rows is not None:
         return NearKeys(
             source=NearSide(join.rows if join.source_rows is None else join.source_rows, 0)
         )

@@ -9,19 +9,18 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.errors import DuplicateMatchError
-from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.base.words import code, plural
 from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
-from rowmerge_nb.sql.parser.tokens import RESERVED
-from rowmerge_nb.sql.typed.expressions import Apply, Column
+from rowmerge_nb.sql.typed.expressions import Apply, Column, references
+from rowmerge_nb.sql.typed.type_rules import is_numeric
 from rowmerge_nb.trace.join_record import DuplicateGroup
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.engine.statements.account import Account
-    from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
+    from rowmerge_nb.sql.analyzer.analysis import Field, MergeAnalysis, MergeSource
     from rowmerge_nb.sql.typed.expressions import Typed
 
 NAMED_GROUPS = 20
@@ -56,43 +55,94 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     """Return a source with one row per key, for USING: the first row of each key in the order of
     the other columns.
 
-    None unless ON compares plain columns of the source by ``=``, and all columns have distinct
-    names.
+    It has the columns that the statement reads. None unless ON compares plain columns of the source
+    by ``=``, and all columns have distinct names.
     """
-    source = analysis.source
-    names = [field.name for field in source.fields]
-    compared = {_uncast(side) for _, side in analysis.equalities}
-    keys = [field for field in source.fields if Column(field.type, field.symbol) in compared]
-    plain = len(compared) == len(keys)
-    if (
-        not keys
-        or not plain
-        or None in names
-        or len({str(name).lower() for name in names}) < len(names)
-    ):
+    sides = _keys_and_others(analysis)
+    if sides is None:
         return None
-    others = [
-        field for field in source.fields if field not in keys and field.type.base not in UNORDERED
-    ]
+    keys, others = sides
+    taken = {str(field.name).lower() for field in analysis.source.fields}
     number = next(
-        name
-        for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1)))
-        if name not in [str(n).lower() for n in names]
+        name for name in ("rn", *(f"rn_{i}" for i in range(len(taken) + 1))) if name not in taken
     )
-    partition, order, columns = (
-        ", ".join(quoted_where_needed(str(field.name), RESERVED) for field in fields)
-        for fields in (keys, others or keys, source.fields)
-    )
+    ordered = [field for field in others if field.type.base not in UNORDERED]
+    columns = [field for field in analysis.source.fields if field in keys or field in others]
     numbered = (
-        f"SELECT *, row_number() OVER (PARTITION BY {partition} ORDER BY {order}) AS {number} FROM"
-        f" {source.text}"
+        f"SELECT *, row_number() OVER (PARTITION BY {_listed(keys)} ORDER BY"
+        f" {_listed(ordered or keys)}) AS {number} FROM {analysis.source.text}"
     )
-    first_rows = f"(SELECT {columns} FROM ({numbered}) WHERE {number} = 1)"
-    return (
-        first_rows
-        if source.alias is None
-        else f"{first_rows} AS {quoted_where_needed(source.alias, RESERVED)}"
+    return _aliased(
+        f"(SELECT {_listed(columns)} FROM ({numbered}) WHERE {number} = 1)", analysis.source
     )
+
+
+def sums(analysis: MergeAnalysis) -> str | None:
+    """Return a source with one row per key, for USING, that adds up the numbers that clauses write;
+    None without such numbers.
+    """
+    sides = _keys_and_others(analysis)
+    if sides is None:
+        return None
+    keys, others = sides
+    written = _symbols(
+        value.tree for clause in analysis.clauses for value in clause.values if value is not None
+    )
+    added = [field for field in others if is_numeric(field.type) and field.symbol in written]
+    if not added or any(field.type.base in UNORDERED for field in others):
+        return None
+    columns = [
+        _sum(field)
+        if field in added
+        else f"max({column_in_sql(str(field.name))}) AS {column_in_sql(str(field.name))}"
+        if field in others
+        else column_in_sql(str(field.name))
+        for field in analysis.source.fields
+        if field in keys or field in others
+    ]
+    return _aliased(
+        f"(SELECT {', '.join(columns)} FROM {analysis.source.text} GROUP BY {_listed(keys)})",
+        analysis.source,
+    )
+
+
+def _sum(field: Field) -> str:
+    """Add up a column in its own type, which the target's column accepts."""
+    name = column_in_sql(str(field.name))
+    own = field.type.base in {"bigint", "double", "real"}
+    return f"{f'sum({name})' if own else f'CAST(sum({name}) AS {field.type})'} AS {name}"
+
+
+def _keys_and_others(analysis: MergeAnalysis) -> tuple[list[Field], list[Field]] | None:
+    """Return the source's columns that ON compares, and the others that the statement reads."""
+    fields = analysis.source.fields
+    names = [field.name for field in fields]
+    compared = {_uncast(side) for _, side in analysis.equalities}
+    keys = [field for field in fields if Column(field.type, field.symbol) in compared]
+    distinct = None not in names and len({str(name).lower() for name in names}) == len(names)
+    if not keys or len(compared) != len(keys) or not distinct:
+        return None
+    read = _symbols(
+        expression.tree
+        for clause in analysis.clauses
+        for expression in (clause.condition, *clause.values)
+        if expression is not None
+    ) | _symbols([analysis.on.tree])
+    if analysis.returning is not None:
+        read |= _symbols(column.expression.tree for column in analysis.returning.columns)
+    return keys, [field for field in fields if field not in keys and field.symbol in read]
+
+
+def _symbols(trees: Iterable[Typed]) -> set[str]:
+    return {symbol for tree in trees for symbol in references(tree)}
+
+
+def _listed(fields: Iterable[Field]) -> str:
+    return ", ".join(column_in_sql(str(field.name)) for field in fields)
+
+
+def _aliased(query: str, source: MergeSource) -> str:
+    return query if source.alias is None else f"{query} AS {column_in_sql(source.alias)}"
 
 
 def _uncast(side: Typed) -> Typed:
@@ -110,9 +160,11 @@ def _remedy(analysis: MergeAnalysis) -> str:
     query = proposal(analysis)
     if query is None:
         return "Make the ON condition match each target row at most once."
+    added = sums(analysis)
     return (
         "Give each target row one source row, for example the first of each key:"
         f" {code(f'USING {query}')}"
+        + ("" if added is None else f", or with the sum of its numbers: {code(f'USING {added}')}")
     )
 
 

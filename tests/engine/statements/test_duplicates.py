@@ -1,0 +1,61 @@
+"""The sources that an error about repeated matches proposes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from rowmerge_nb import DuplicateMatchError, Engine
+
+pytestmark = pytest.mark.spark
+
+MERGE = """MERGE INTO accounts t USING {} ON t.customer = s.customer
+WHEN MATCHED AND s.region <> 'x' THEN UPDATE SET purchases = t.purchases + s.purchases, visits = s.visits
+WHEN NOT MATCHED THEN INSERT (customer, purchases) VALUES (s.customer, s.purchases)"""
+
+
+@pytest.fixture
+def engine(spark: Any) -> Engine:
+    engine = Engine(spark=spark)
+    engine.run_script("""CREATE TABLE accounts (customer varchar, purchases decimal(10, 2), visits integer);
+        INSERT INTO accounts VALUES ('Aaron', 5, 1), ('Bill', 7, 2);
+        CREATE TABLE news (customer varchar, purchases decimal(10, 2), visits integer, region varchar, note varchar);
+        INSERT INTO news VALUES ('Aaron', 1.25, 3, 'a', 'n'), ('Aaron', 2, 4, 'b', NULL), ('Ed', 9, 1, 'a', 'n')""")
+    return engine
+
+
+def hint(engine: Engine, sql: str) -> str:
+    with pytest.raises(DuplicateMatchError) as raised:
+        engine.run(sql)
+    return str(raised.value.hint)
+
+
+def test_numbers_to_be_added_are_offered_as_sums(engine: Engine) -> None:
+    text = hint(engine, MERGE.format("news s"))
+    first, added = re.findall("`USING (.*?)`", text)
+    assert first == (
+        "(SELECT customer, purchases, visits, region FROM (SELECT *, row_number() OVER (PARTITION BY"
+        " customer ORDER BY purchases, visits, region) AS rn FROM news s) WHERE rn = 1) AS s"
+    )
+    assert added == (
+        "(SELECT customer, CAST(sum(purchases) AS decimal(10,2)) AS purchases, CAST(sum(visits) AS"
+        " integer) AS visits, max(region) AS region FROM news s GROUP BY customer) AS s"
+    )
+    assert engine.run(MERGE.format(added)).count == 2
+    rows = engine.run("SELECT customer, purchases, visits FROM accounts ORDER BY customer").table
+    assert [list(map(str, row.values())) for row in rows.to_pylist()] == [
+        ["Aaron", "8.25", "7"],
+        ["Bill", "7.00", "2"],
+        ["Ed", "9.00", "None"],
+    ]
+
+
+def test_no_sums_are_offered_if_no_clause_writes_numbers(engine: Engine) -> None:
+    text = hint(
+        engine,
+        "MERGE INTO accounts t USING news s ON t.customer = s.customer WHEN MATCHED AND s.visits > 2 THEN DELETE",
+    )
+    assert "sum(" not in text
+    assert "(SELECT customer, visits FROM (SELECT *, row_number() OVER" in text
