@@ -181,7 +181,7 @@ class RowMergeError(Exception):
             return "".join(traceback.format_exception(self)).rstrip("\n").split("\n")
         self.__dict__["_is_printed"] = True
         at, column, _ = self.shown
-        position = f"line {at}, column {column}: " if at is not None else ""
+        position = f"{position_text(at, column)}: " if at is not None else ""
         lines = [f"{type(self).__name__}: {self.code}: {position}{self.message}"]
         lines += self.excerpt().split("\n") if self.excerpt() else []
         lines += [self.hint] if self.hint else []
@@ -196,6 +196,17 @@ class RowMergeError(Exception):
             self.message,
             {k: v for k, v in self.__dict__.items() if k != "result"},
         )
+
+
+def position_text(line: int, column: int | None, first_line: int = 1) -> str:
+    """Return a position as Trino writes it; ``first_line`` is the statement's line in its cell.
+
+    >>> position_text(2, 26), position_text(2, 26, first_line=3)
+    ('line 2:26', 'line 4:26 of the cell')
+    """
+    text = f"line {line + first_line - 1}{'' if column is None else f':{column}'}"
+    # Otherwise the statement has the same lines as its cell, or is in none.
+    return text if first_line == 1 else f"{text} of the cell"
 
 
 def is_of_package(file: str) -> bool:
@@ -213,7 +224,7 @@ def calls_of_user(error: BaseException) -> list[str]:
         if frame.f_globals.get("__name__", "").split(".")[0] in {"IPython", "ipykernel"}:
             continue
         # IPython keeps a cell's text under a name that no file has.
-        where = f"{file}, line {line}" if Path(file).exists() else f"Cell line {line}"
+        where = f"{file}, line {line}" if Path(file).exists() else f"Line {line} of the cell"
         calls.append(f"{where}: {linecache.getline(file, line).strip()}")
     return calls
 

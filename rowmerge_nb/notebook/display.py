@@ -7,6 +7,7 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
+from rowmerge_nb.base.errors import position_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.words.columns import pad, width_of
 from rowmerge_nb.report.words.display_values import Cell, visible
@@ -223,10 +224,8 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
 
     The cell still fails, and code can catch the exception.
     """
-    # A statement on line 1 is not in a cell of the magic.
-    where = "line" if first_line == 1 else "cell line"
     at, column, _ = error.shown
-    prefix = f"{where} {at + first_line - 1}, column {column}: " if at is not None else ""
+    prefix = f"{position_text(at, column, first_line)}: " if at is not None else ""
     line = f"{type(error).__name__}: {error.code}: {prefix}{error.message}"
     error.__dict__["_render_traceback_"] = _OnceShort(line, error.raised)
     return error

@@ -28,7 +28,7 @@ def render_error_text(error: RowMergeError, trace: Trace | None = None, first_li
     >>> error.statement = "MERGE INTO acounts t"
     >>> print(render_error_text(error, first_line=2))
     TABLE_NOT_FOUND: Table 'memory.default.acounts' does not exist
-    Cell line 2, column 12.
+    Line 2:12 of the cell.
     <BLANKLINE>
     2  MERGE INTO acounts t
                   ^^^^^^^

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.errors import DuplicateMatchError, RowMergeError, checked
 from rowmerge_nb.base.words import code, plural
 from rowmerge_nb.report.sequence import ShownSequence
-from rowmerge_nb.report.words.display_values import cell, visible, with_ends
+from rowmerge_nb.report.words.display_values import row_text, visible
 from rowmerge_nb.report.words.reasons import because_of, gist_of
 from rowmerge_nb.report.words.written_names import with_written_names
 from rowmerge_nb.spi.operations import Operation
@@ -233,7 +233,7 @@ def _row(journey: Journey) -> str:
 
 
 def _values(side: Mapping[str, Any]) -> str:
-    return _code("(" + ", ".join(cell(with_ends(value)).text for value in side.values()) + ")")
+    return _code(row_text(side.values()))
 
 
 def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:

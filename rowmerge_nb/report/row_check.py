@@ -16,7 +16,7 @@ from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.words.columns import columns_of
-from rowmerge_nb.report.words.display_values import cell, is_number
+from rowmerge_nb.report.words.display_values import cell, is_number, row_text
 from rowmerge_nb.report.words.written_names import with_written_names
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
@@ -152,7 +152,7 @@ class RowCheck:
         ):
             return (
                 (
-                    f"({', '.join(cell(value).text for value in key_values.values())})",
+                    row_text(key_values.values()),
                     (self._untouched,),
                 ),
             )

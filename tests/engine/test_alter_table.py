@@ -307,7 +307,7 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
     assert refused(engine, "INSERT INTO t VALUES (1, 'e')").code == "CONSTRAINT_VIOLATION"
     assert rows(engine, "t") == kept
     # The statement that has changed rows is taken back, and the properties stay.
-    assert "Taken back: UPDATE of 1 row" in str(engine.undo("t"))
+    assert "Undone: UPDATE of 1 row" in str(engine.undo("t"))
     assert "primary_key = ARRAY['id']" in made(engine, "t")
     assert [row["region"] for row in rows(engine, "t")] == ["a", "b", "c"]
     engine.run("COMMENT ON COLUMN t.id IS 'the key'")

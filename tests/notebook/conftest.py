@@ -102,7 +102,7 @@ class FakeEngine:
         if table == "nope":
             msg = "Table 'memory.default.nope' does not exist"
             raise AnalysisError(msg, code="TABLE_NOT_FOUND")
-        told = (NoticeRecord("Taken back: DELETE of 2 rows: DELETE FROM t"),)
+        told = (NoticeRecord("Undone: DELETE of 2 rows: DELETE FROM t"),)
         return Result(
             Trace(
                 statement="UNDO",

@@ -26,7 +26,7 @@ def test_a_wrong_call_prints_message_arguments_and_the_line_of_the_cell(printed)
         "TypeError: Engine.explain() missing 1 required positional argument: 'sql'",
         "The arguments are (sql, *, kind='DISTRIBUTED', **options).",
         "",
-        "Cell line 3: engine.explain()",
+        "Line 3 of the cell: engine.explain()",
         "%tb shows the traceback.",
     ]
     assert printed("%tb")[0] == "Traceback (most recent call last):"

@@ -102,12 +102,12 @@ def test_a_dollar_sign_and_single_braces_stay_as_they_are(notebook):
 
 def test_an_error_is_shown_with_the_line_of_the_cell_and_fails_the_cell_without_traceback(notebook):
     cell = notebook.run("%%merge\n\nSELECT\n  FAIL FROM t")
-    assert "Cell line 4, column 3." in cell.text
+    assert "Line 4:3 of the cell." in cell.text
     assert "4    FAIL FROM t\n     ^^^^" in cell.text
     assert cell.failure.line == 2
     assert (
         cell.stdout.strip()
-        == "AnalysisError: COLUMN_NOT_FOUND: cell line 4, column 3: Column 'FAIL' cannot be resolved"
+        == "AnalysisError: COLUMN_NOT_FOUND: line 4:3 of the cell: Column 'FAIL' cannot be resolved"
     )
 
 
@@ -126,13 +126,13 @@ def test_the_line_of_an_error_is_right_below_an_inserted_value_of_several_lines(
     notebook.run("columns = 'a,\\nb,\\nc'")
     cell = notebook.run("%%merge\nSELECT {{ columns }},\n  FAIL")
     assert cell.failure.line == 4
-    assert "cell line 3, column 3" in cell.stdout
+    assert "line 3:3 of the cell" in cell.stdout
 
 
 def test_a_failed_expression_is_shown_at_its_place(notebook):
     cell = notebook.run("%%merge\nSELECT 1;\nSELECT {{ 1 / 0 }}")
     assert "ZeroDivisionError" in cell.text
-    assert "cell line 3, column 8" in cell.stdout
+    assert "line 3:8 of the cell" in cell.stdout
     assert notebook.engine.asked == []
 
 
@@ -443,7 +443,7 @@ def test_undo_takes_back_a_change_and_shows_what_that_was(notebook):
         shown = notebook.run(line).text
         assert notebook.engine.undone[-1] == table
         assert "Table t is in version 7 now. t 1 → 3 rows." in shown
-        assert "Taken back: DELETE of 2 rows: DELETE FROM t" in shown
+        assert "Undone: DELETE of 2 rows: DELETE FROM t" in shown
     assert notebook.shell.user_ns["_merge"].version_after == 7
     assert notebook.run("%merge kept << undo").outputs == []
     assert notebook.shell.user_ns["kept"].trace.kind == "UNDO"
@@ -473,8 +473,8 @@ def test_an_undo_that_fails_says_why_and_one_that_is_interrupted_too(notebook):
 def test_lines_of_an_inserted_statement_are_its_own(notebook):
     notebook.run("statement = 'SELECT\\n FAIL'")
     cell = notebook.run("%%merge\n\n\n{{ statement }}")
-    assert "Line 2, column 2." in cell.text
-    assert "line 2, column 2" in cell.stdout
+    assert "Line 2:2." in cell.text
+    assert "line 2:2" in cell.stdout
     assert "ell line" not in cell.text + cell.stdout
 
 
@@ -899,7 +899,7 @@ def test_an_error_of_an_options_text_stands_in_the_first_line(notebook, monkeypa
 
     monkeypatch.setattr(notebook.engine, "run", refuse)
     text = notebook.run("%%merge --why 'idd = 3'\n\n\nMERGE INTO t").text
-    assert "Line 1, column 1." in text
+    assert "Line 1:1." in text
     assert "1  idd = 3\n   ^^^" in text
 
 

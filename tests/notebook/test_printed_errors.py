@@ -9,7 +9,7 @@ def test_a_wrong_argument_prints_message_hint_and_the_line_of_the_cell(shell, ca
         "RowMergeError: INVALID_ARGUMENTS: A value of type int is not a trace",
         "Give result.trace.",
         "",
-        "Cell line 3: rm.save_trace(1, 'trace.json')",
+        "Line 3 of the cell: rm.save_trace(1, 'trace.json')",
         "%tb shows the traceback.",
     ]
     shell.run_cell("%tb")
@@ -27,9 +27,9 @@ def test_a_wrong_statement_is_marked_and_each_own_function_named(shell, capsys, 
     sys_path.remove(".")
     lines = capsys.readouterr().out.rstrip().split("\n")
     assert lines[:3] == [
-        "AnalysisError: COLUMN_NOT_FOUND: line 1, column 8: Column 'nam' cannot be resolved",
+        "AnalysisError: COLUMN_NOT_FOUND: line 1:8: Column 'nam' cannot be resolved",
         "1  SELECT nam",
         "          ^^^",
     ]
-    assert lines[-4:-2] == ["Cell line 5: f()", "Cell line 4: mine.count()"]
+    assert lines[-4:-2] == ["Line 5 of the cell: f()", "Line 4 of the cell: mine.count()"]
     assert lines[-2].endswith("mine.py, line 3: return rm.run('SELECT nam')")

@@ -77,7 +77,7 @@ def test_a_failed_cell_stops_the_notebook_and_shows_the_report_and_one_line(tmp_
     assert [output["output_type"] for output in outputs] == ["display_data", "error"]
     assert outputs[1]["ename"] == "AnalysisError"
     assert outputs[1]["traceback"] == [
-        "AnalysisError: COLUMN_NOT_FOUND: cell line 2, column 8: Column 'FAIL' cannot be resolved"
+        "AnalysisError: COLUMN_NOT_FOUND: line 2:8 of the cell: Column 'FAIL' cannot be resolved"
     ]
     assert after[0]["data"]["text/plain"] == "2"
 

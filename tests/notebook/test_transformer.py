@@ -84,7 +84,7 @@ def test_broken_python_below_a_line_is_pythons_error(notebook, cell):
     "cell", ["# first\n%%merge\n\nSELECT\n  FAIL", "%merge\n\n\nSELECT\n  FAIL"]
 )
 def test_an_error_has_the_line_of_the_cell_as_it_was_written(notebook, cell):
-    assert "cell line 5, column 3" in notebook.run(cell).stdout
+    assert "line 5:3 of the cell" in notebook.run(cell).stdout
 
 
 def test_a_line_returns_its_result_and_shows_it_once(notebook):

@@ -22,7 +22,7 @@ def analysis_error():
 def test_an_error_without_a_trace_shows_its_place():
     assert render_error_text(analysis_error(), None, 4) == (
         "COLUMN_NOT_FOUND: Column 'adress' cannot be resolved\n"
-        "Cell line 5, column 5.\n\n"
+        "Line 5:5 of the cell.\n\n"
         "4  SELECT\n5   ab adress <b>\n       ^^^^^^\n\n"
         "Did you mean 'address'."
     )

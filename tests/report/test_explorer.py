@@ -234,9 +234,12 @@ def test_of_a_failed_statement_the_last_step_is_the_one_that_failed(
 def test_an_error_counts_lines_as_the_cell_does(engine: Engine) -> None:
     result = failure(engine, TWICE.replace(" USING", "\nUSING"))
     assert result.trace.error is not None
-    line = result.trace.error.line
+    line, column = result.trace.error.line, result.trace.error.column
     assert line is not None
-    for first, where in ((1, f"line {line}: "), (3, f"cell line {line + 2}: ")):
+    for first, where in (
+        (1, f"line {line}:{column}: "),
+        (3, f"line {line + 2}:{column} of the cell: "),
+    ):
         assert (
             f"It failed here. {where}"
             in result.explore(first_line=first).state["steps"][-1]["says"]

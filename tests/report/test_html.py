@@ -184,7 +184,7 @@ def test_times_are_shown_only_when_asked_for():
 def test_a_failed_statement_shows_rows_carets_and_a_remedy():
     shown = html(traces.duplicate_trace(), first_line=2)
     assert '<span class="rm-err">MERGE_TARGET_ROW_MULTIPLE_MATCHES</span>' in shown
-    assert "Cell line 3, column 6. accounts is unchanged (5 rows)." in shown
+    assert "Line 3:6 of the cell. accounts is unchanged (5 rows)." in shown
     assert '<span class="rm-err">^^^^^^^^^^^^^^^^^^^^^^^</span>' in shown
     assert "clause 2, WHEN MATCHED THEN UPDATE" in shown
     assert "aggregating the source." in shown

@@ -8,7 +8,7 @@ import pytest
 
 from rowmerge_nb.report.model.clauses import build_lanes
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.words.display_values import cell, visible
+from rowmerge_nb.report.words.display_values import cell, row_text, visible
 from rowmerge_nb.report.words.phrases import phrase_text
 from tests.report import building, traces
 from tests.report.building import ONLY_CHANGED, Setup
@@ -239,8 +239,8 @@ def test_a_report_needs_no_spark():
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("CREATE TABLE", "Table accounts exists already; it was left as it is."),
-        ("CREATE TABLE AS", "Table accounts exists already; it was left as it is."),
+        ("CREATE TABLE", "Table accounts exists already; it was left as it was."),
+        ("CREATE TABLE AS", "Table accounts exists already; it was left as it was."),
         ("DROP TABLE", "There is no such table; nothing was dropped."),
     ],
 )
@@ -287,3 +287,11 @@ def test_presets_stand_for_parts():
         ValueError, match="short, rows, learn, connector, all are some of them together"
     ):
         parts_to_show(report, "learm")
+
+
+def test_texts_with_commas_are_quoted_in_rows() -> None:
+    assert (
+        cell(("a, b", "c", "", "NULL", None, ["x,y"])).text
+        == "('a, b', c, '', 'NULL', NULL, ['x,y'])"
+    )
+    assert row_text(["it's, too", " x"]) == "('it''s, too', \N{OPEN BOX}x)"

@@ -41,9 +41,9 @@ def test_lines_have_no_trailing_space_and_no_control_characters(name):
 
 def test_lines_are_those_of_the_cell():
     assert "COLUMN_NOT_FOUND" in text(traces.analysis_trace(), first_line=2)
-    assert "Cell line 9, column 53." in text(traces.analysis_trace(), first_line=2)
+    assert "Line 9:53 of the cell." in text(traces.analysis_trace(), first_line=2)
     assert "\n9    UPDATE SET" in text(traces.analysis_trace(), first_line=2)
-    assert "Line 8, column 53." in text(traces.analysis_trace())
+    assert "Line 8:53." in text(traces.analysis_trace())
 
 
 def test_times_are_shown_only_when_asked_for():
@@ -99,8 +99,8 @@ def test_rows_that_two_clauses_deleted_do_not_shout():
     )
     assert "NOT HOLD" not in shown
     assert (
-        "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, and the connector counts 7 rows: 1 row was deleted more "
-        "than once because two clauses changed the same target row, so the stored deletes exceed the rows that are gone by 1."
+        "Balance: 5 rows − 4 stored deletes + 5 stored inserts = 6 rows, and the connector counts 7 rows: 1 stored delete "
+        "removed nothing, because another clause had changed the same target row."
     ) in shown
 
 

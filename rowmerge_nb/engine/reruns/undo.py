@@ -78,7 +78,7 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
             tables,
         )
         target = _unchanged_table(change, transaction, tables)
-        notice = Notice(f"Taken back: {change.words}: {change.text}")
+        notice = Notice(f"Undone: {change.words}: {change.text}")
         return RestoreAnalysis(text, (), (notice,), "UNDO", target, change.before, change.added)
 
     return runner.restore(text, restoration)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.errors import position_text
 from rowmerge_nb.base.words import code_parts, plural
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.raised import all_raised
@@ -39,8 +40,9 @@ def ended_steps(trace: Trace, steps: list[dict[str, Any]], first_line: int) -> l
     if key not in keys and error.step in _NODES and trace.kind != "MERGE":
         # An UPDATE or DELETE has no CASE: it computes while reading.
         key = "read"
-    where = "line" if first_line == 1 else "cell line"
-    position = f"{where} {error.line + first_line - 1}: " if error.line is not None else ""
+    position = (
+        f"{position_text(error.line, error.column, first_line)}: " if error.line is not None else ""
+    )
     hint = f" {error.hint}" if error.hint else ""
     text = f"It failed here. {position}{error.code}: {error.message}.{hint}".replace("..", ".")
     says = visible("".join(part for part, _ in code_parts(text)))

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.errors import RowMergeError, position_text
 from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.raised import ShownRaised, all_raised, raised_text
@@ -82,10 +82,7 @@ class Failure:
     def place(self, first_line: int) -> str:
         if self.line is None:
             return ""
-        column = f", column {self.column}" if self.column is not None else ""
-        if first_line == 1:
-            return f"Line {self.line}{column}."
-        return f"Cell line {self.line + first_line - 1}{column}."
+        return f"{position_text(self.line, self.column, first_line).capitalize()}."
 
 
 def build_failure(trace: Trace) -> Failure:

@@ -213,7 +213,7 @@ def _finished(trace: Trace) -> Phrase:
         skipped = (
             missing
             if trace.kind.startswith("DROP")
-            else (Run(f"{what} "), name, Run(" exists already; it was left as it is."))
+            else (Run(f"{what} "), name, Run(" exists already; it was left as it was."))
         )
         return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {participle}."))
     if trace.kind in _SESSION:
@@ -234,7 +234,7 @@ def _finished(trace: Trace) -> Phrase:
     if trace.kind.startswith("SHOW"):
         return (Run("The catalogs answered."),)
     if trace.kind.startswith("CREATE TABLE") and trace.skipped:
-        return (Run("Table "), name, Run(" exists already; it was left as it is."))
+        return (Run("Table "), name, Run(" exists already; it was left as it was."))
     if trace.kind == "CREATE TABLE":
         return (Run("Table "), name, Run(" created."))
     if trace.kind == "CREATE TABLE AS":
@@ -440,11 +440,12 @@ def build_balance(trace: Trace) -> Balance | None:
         return Balance(result, total, True, ", the same as the connector counts.")
     excess_rows = rows_after - result
     if 0 < excess_rows <= _deletable_again(trace):
-        rows_were = f"{plural(excess_rows, 'row')} {'was' if excess_rows == 1 else 'were'}"
         connector_count = f", and the connector counts {plural(rows_after, 'row')}"
-        cause = "deleted more than once because two clauses changed the same target row"
-        excess = f"so the stored deletes exceed the rows that are gone by {number(excess_rows)}"
-        return Balance(result, total, None, f"{connector_count}: {rows_were} {cause}, {excess}.")
+        cause = (
+            f"{plural(excess_rows, 'stored delete')} removed nothing, because another clause had"
+            " changed the same target row"
+        )
+        return Balance(result, total, None, f"{connector_count}: {cause}.")
     return Balance(result, total, False, f", but the connector counts {plural(rows_after, 'row')}.")
 
 

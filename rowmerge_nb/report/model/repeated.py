@@ -34,8 +34,9 @@ _RULES: Final = (
     " comes twice, the SQL standard where two source rows change one target row."
 )
 _SO: Final = (
-    " So two clauses that each change the row pass {check} alone, and two source rows for which no"
-    " clause fires, the pair (unique_id, {none}) twice, fail in Trino alone."
+    " So two clauses that each change the row pass {check} and fail in the standard. Two source rows"
+    " for which no clause fires, the pair (unique_id, {none}) twice, fail in Trino and pass in the"
+    " standard."
 )
 _ELSE: Final = " In everything else about rows and clauses the two agree."
 _IN_PLACE: Final = (

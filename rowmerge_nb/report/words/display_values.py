@@ -5,7 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import decimal
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -86,6 +86,29 @@ def cell(value: Any, limit: int = LIMIT) -> Cell:
     return Cell(text[: limit - 1] + "…", title=f"{start} ({max(length, len(text)):,} characters)")
 
 
+def row_text(values: Iterable[Any], limit: int = LIMIT) -> str:
+    """Return a row in parentheses; texts that could be taken for several values, or for none, are
+    quoted, and others are not.
+
+    >>> row_text(["a, b", "c", "", "NULL", None, 1])
+    "('a, b', c, '', 'NULL', NULL, 1)"
+    """
+    return (
+        "("
+        + ", ".join(_quoted(value, cell(with_ends(value), limit).text) for value in values)
+        + ")"
+    )
+
+
+def _item(value: Any) -> str:
+    return _quoted(value, _plain(value))
+
+
+def _quoted(value: Any, text: str) -> str:
+    ambiguous = isinstance(value, str) and ("," in value or value in {"", "NULL"})
+    return "'" + text.replace("'", "''") + "'" if ambiguous else text
+
+
 def _plain(value: Any) -> str:
     if value is None:
         return "NULL"
@@ -101,18 +124,18 @@ def _plain(value: Any) -> str:
         )
     if isinstance(value, Mapping):
         items = list(islice(value.values(), _TITLE_LIMIT))
-        return "(" + ", ".join(_plain(item) for item in items) + ")"
+        return "(" + ", ".join(map(_item, items)) + ")"
     if isinstance(value, list):
-        return "[" + ", ".join(_plain(item) for item in value[:_TITLE_LIMIT]) + "]"
+        return "[" + ", ".join(map(_item, value[:_TITLE_LIMIT])) + "]"
     if isinstance(value, tuple):
-        return "(" + ", ".join(_plain(item) for item in value[:_TITLE_LIMIT]) + ")"
+        return "(" + ", ".join(map(_item, value[:_TITLE_LIMIT])) + ")"
     # A text of some megabytes within an array must not take seconds.
     return visible(str(value)[: _TITLE_LIMIT + 1])
 
 
 def _named(value: Mapping[str, Any]) -> str:
     items = islice(value.items(), _TITLE_LIMIT)
-    return visible(", ".join(f"{name} {_plain(item)}" for name, item in items))
+    return visible(", ".join(f"{name} {_item(item)}" for name, item in items))
 
 
 def tail(value: Any) -> Cell:

@@ -76,7 +76,7 @@ def test_the_carets_stand_under_the_word_and_the_error_keeps_the_place_that_trin
     )
     assert f"{carets.strip()}\n" in f"{shown}\n"
     line, column, _ = error.shown
-    assert f"Cell line {(line or 0) + 1}, column {column}." in shown
+    assert f"Line {(line or 0) + 1}:{column} of the cell." in shown
 
 
 def test_an_error_that_travels_keeps_its_word(engine: Engine) -> None:

@@ -88,7 +88,7 @@ def test_every_statement_that_changes_rows_is_taken_back(
     result = engine.undo(name)
     assert rows(engine, name) == BEFORE
     (notice,) = result.trace.notices
-    assert notice.message == f"Taken back: {words}: {STATEMENTS[words].format(name)}"
+    assert notice.message == f"Undone: {words}: {STATEMENTS[words].format(name)}"
     assert (result.trace.kind, result.version_before, result.trace.committed) == (
         "UNDO",
         changed.version_after,
@@ -288,7 +288,7 @@ def test_restoring_is_a_change_that_can_be_taken_back(engine: Engine) -> None:
     assert rows(engine, name) == BEFORE
     assert (
         engine.undo().trace.notices[0].message
-        == f"Taken back: RESTORE: RESTORE {name} FOR VERSION AS OF {first}"
+        == f"Undone: RESTORE: RESTORE {name} FOR VERSION AS OF {first}"
     )
     assert rows(engine, name) == [(1, "x"), (2, "x"), (3, "x")]
 
@@ -424,7 +424,7 @@ def test_of_a_long_statement_the_begin_is_told(engine: Engine) -> None:
     )
     told = engine.undo().trace.notices[0].message
     assert told.startswith(
-        f"Taken back: INSERT of 1,000 rows: INSERT INTO {name} VALUES (0, NULL), (1, NULL)"
+        f"Undone: INSERT of 1,000 rows: INSERT INTO {name} VALUES (0, NULL), (1, NULL)"
     )
     assert told.endswith(" ...")
     assert len(told) < 400

@@ -534,7 +534,20 @@ class ExpressionAnalyzer(CallAnalyzer):
         if {is_text(left.type), is_text(right.type)} == {True, False} and (
             is_numeric(left.type) or is_numeric(right.type)
         ):
-            hint = "Trino does not turn text into numbers by itself; write CAST(... AS ...)."
+            is_left, number = is_text(left.type), right.type if is_text(left.type) else left.type
+            operand = (
+                node.operand
+                if isinstance(node, s.ChainStep) and not is_left
+                else (node.left if is_left else node.right)
+                if isinstance(node, s.Binary)
+                else None
+            )
+            text = "..." if operand is None else operand.span.of(self.context.text)
+            # A literal's own precision would hold few texts.
+            target = f"decimal(18, {number.parameters[1]})" if number.base == "decimal" else number
+            hint = (
+                f"Trino does not turn text into numbers by itself; write CAST({text} AS {target})."
+            )
         if operator == "+" and is_text(left.type) and is_text(right.type):
             hint = "Write || to join texts."
         self.context.error(

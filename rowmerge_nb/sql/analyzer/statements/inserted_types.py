@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql, column_list
+from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
+from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.type_rules import is_assignable
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.spi.metadata import ColumnMetadata
-    from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer import analysis as a
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.scope import ScopeField
@@ -36,26 +38,45 @@ def check_inserted(
             f"Insert query has mismatched column types: Table: [{type_lists[0]}], Query:"
             f" [{type_lists[1]}]",
             context.statement_span(statement.query.tree.span),
-            _insert_hint(columns, actual, target),
+            _insert_hint(columns, fields, target, _first_texts(context, statement.query.tree)),
         )
 
 
 def _insert_hint(
-    columns: Sequence[ColumnMetadata], actual: Sequence[Type], target: a.TableBinding
+    columns: Sequence[ColumnMetadata],
+    fields: Sequence[ScopeField],
+    target: a.TableBinding,
+    texts: Sequence[str],
 ) -> str:
+    actual = [field.type for field in fields]
     if len(actual) == 1 and actual[0].base == "row" and len(columns) > 1:
         return "Remove the parentheses around the values of SELECT: they form one row."
     if len(columns) == len(actual):
-        column, value = next(
-            (column, value)
-            for column, value in zip(columns, actual, strict=True)
-            if not is_assignable(column.type, value)
+        index = next(
+            index
+            for index, column in enumerate(columns)
+            if not is_assignable(column.type, actual[index])
         )
-        return (
-            f"Column {column_in_sql(column.name)} has the type {column.type}, and its value {value}: write"
-            f" CAST(... AS {column.type})."
-        )
+        column, field = columns[index], fields[index]
+        text = texts[index] if len(texts) == len(columns) else column_in_sql(field.name or "")
+        value = Column(field.type, field.symbol)
+        return Misfit(column.name, column.type, value, text if texts or field.name else "").hint()
     names = column_list(column.name for column in columns[: len(actual)])
     if len(actual) < len(columns):
         return f"Name the columns that get values: INSERT INTO {target.display} ({names})."
     return f"There are {len(columns)} columns and {len(actual)} values; remove values."
+
+
+def _first_texts(context: Context, query: s.Node) -> list[str]:
+    """Return the values of an INSERT as they are written, of VALUES those of its only row."""
+    if isinstance(query, s.QueryNode):
+        query = query.body
+    values: Sequence[s.Node] = ()
+    if isinstance(query, s.Values) and len(query.rows) == 1:
+        row = query.rows[0]
+        values = row.items if isinstance(row, s.RowConstructor) else query.rows
+    elif isinstance(query, s.Select):
+        values = [item.value for item in query.items if isinstance(item, s.SelectItem)]
+        if len(values) < len(query.items):
+            return []
+    return [value.span.of(context.text) for value in values]
