@@ -141,7 +141,7 @@ class Tables:
     def source_hint(self, name: str) -> str | None:
         """Return None: there is no notebook."""
 
-    def index_hint(self, column: str) -> str | None:
+    def frame_hint(self, column: str) -> str | None:
         """Return None: there are no DataFrames."""
 
     def candidates(self, parts: Sequence[str]) -> Sequence[str]:

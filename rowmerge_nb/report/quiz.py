@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.errors import DuplicateMatchError, RowMergeError, checked
 from rowmerge_nb.base.words import code, plural
 from rowmerge_nb.report.sequence import ShownSequence
@@ -25,6 +26,11 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 100
 """The maximum number of rows with questions."""
 _TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}
+_CHANGES: Final = frozenset({Operation.UPDATE, Operation.DELETE})
+_TWICE: Final = {
+    RepeatedMatches.TRINO: "A target row may come only once to the same clause.",
+    RepeatedMatches.STANDARD: "A target row may be changed only once.",
+}
 _OTHER: Final = {
     "DELETE_ROW_AND_INSERT_ROW": "CHANGE_ONLY_UPDATED_COLUMNS",
     "CHANGE_ONLY_UPDATED_COLUMNS": "DELETE_ROW_AND_INSERT_ROW",
@@ -296,6 +302,18 @@ def _about_row(
                 _TRUTHS[verdict.condition.answer],
                 f"It is {_TRUTHS[verdict.condition.answer]}{because_of(verdict.condition)}.",
             )
+    if (
+        journey.join is Join.MATCHED
+        and journey.operation in _CHANGES
+        and trace.settings.duplicates != RepeatedMatches.NONE
+    ):
+        yield Question(
+            "duplicates",
+            f"What would the MERGE do if the source had {_values(journey.source or {})} twice?",
+            ("fail", "change the target row once", "change the target row twice"),
+            "fail",
+            f"{_TWICE[trace.settings.duplicates]} The error is {DuplicateMatchError.default_code}.",
+        )
     rows = str(len(journey.becomes))
     reasons = {
         "0": "The row does nothing, so it is dropped.",

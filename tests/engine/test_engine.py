@@ -197,7 +197,20 @@ def test_a_table_wins_over_a_dataframe_of_its_name_with_a_notice(engine: Engine)
     assert result.to_pandas()["n"].tolist() == [3]
     assert "DataFrame of that name is not read" in result.trace.notices[0].message
     assert str(result).endswith(
-        "\n\nNotice: 't' is the table memory.default.t; the DataFrame of that name is not read"
+        "\n\nNotice: 't' is the table memory.default.t; the DataFrame of that name is not read."
+        "\n  To read it, give it another name: t_df = t"
+    )
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pa.table])
+def test_a_column_of_a_hidden_dataframe_is_answered_with_the_name_that_is_read(
+    engine: Engine, make: Any
+) -> None:
+    with pytest.raises(RowMergeError) as raised:
+        engine.run('SELECT "region" FROM t', namespace={"t": make({"region": ["x"]})})
+    assert raised.value.hint == (
+        "t is the table memory.default.t, and region is a column of the DataFrame of that name. To"
+        " read the DataFrame, give it another name: t_df = t"
     )
 
 

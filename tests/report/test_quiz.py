@@ -7,7 +7,7 @@ from typing import Any
 import nbformat
 import pytest
 
-from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb import DuplicateMatchError, Engine, RowMergeError
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.report.quiz import Quiz
 from rowmerge_nb.trace.journeys import journeys_of
@@ -31,17 +31,18 @@ def result(spark: Any) -> Result:
 
 
 def test_every_topic_is_asked_before_one_comes_again_and_the_seed_decides(result: Result) -> None:
-    quiz = result.quiz(n=6, seed=3)
+    quiz = result.quiz(n=7, seed=3)
     assert sorted(question.topic for question in quiz) == [
         "clause",
         "condition",
+        "duplicates",
         "join",
         "page",
         "paradigm",
         "writer",
     ]
-    assert list(result.quiz(6, 3)) == list(quiz)
-    assert list(result.quiz(6, 4)) != list(quiz)
+    assert list(result.quiz(7, 3)) == list(quiz)
+    assert list(result.quiz(7, 4)) != list(quiz)
     whole = result.quiz(n=1000)
     assert len(whole) == len({question.text for question in whole}) < 40
     assert len(result.quiz()) == 5
@@ -75,6 +76,16 @@ def test_every_answer_is_one_of_the_choices_and_that_of_the_trace(result: Result
     pages = {text: answer for (topic, text), answer in answers.items() if topic == "page"}
     assert sorted(pages.values()) == ["0", "1", "1", "2"]
     assert [answer for (topic, _), answer in answers.items() if topic == "paradigm"] == ["1"]
+
+
+def test_the_answer_about_a_source_row_given_twice_is_what_happens(result: Result) -> None:
+    questions = [question for question in result.quiz(n=1000) if question.topic == "duplicates"]
+    rows = ["(Aaron, 6)", "(Bill, 9)"]
+    assert [any(row in question.text for question in questions) for row in rows] == [True, True]
+    assert {question.answer for question in questions} == {"fail"}
+    for row in ("('Aaron', 6)", "('Bill', 9)"):
+        with pytest.raises(DuplicateMatchError):
+            result.what_if(MERGE.replace(row, f"{row}, {row}"))
 
 
 def test_answers_are_checked_by_letter_or_by_word_and_wrong_ones_learn_why(result: Result) -> None:

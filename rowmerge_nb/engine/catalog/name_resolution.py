@@ -70,6 +70,7 @@ class StatementTables:
         self._registered = registered
         self._views = views
         self.notices: list[Notice] = []
+        self._hidden_frames: dict[str, str] = {}
         self._transaction = transaction
         self._connectors = connectors
         self._default = default
@@ -125,10 +126,14 @@ class StatementTables:
         if handle is None:
             return self._frame(str(frame_name(parts[0], frames)), version) if frames else None
         qualified = f"{catalog}.{schema}.{table}"
-        if any(self._registered.get(qualified) != id(self._namespace[frame]) for frame in frames):
+        unread = [f for f in frames if self._registered.get(qualified) != id(self._namespace[f])]
+        if unread:
+            table_name = name_in_sql((catalog, schema, table))
+            self._hidden_frames |= dict.fromkeys(unread, table_name)
             self.notices.append(
                 Notice(
-                    f"'{parts[0]}' is the table {qualified}; the DataFrame of that name is not read"
+                    f"'{parts[0]}' is the table {table_name}; the DataFrame of that name is not"
+                    f" read. To read it, give it another name: {unread[0]}_df = {unread[0]}"
                 )
             )
         table_metadata = metadata.get_table_metadata(session, handle)
@@ -493,7 +498,18 @@ class StatementTables:
             )
         return None
 
-    def index_hint(self, column: str) -> str | None:
+    def frame_hint(self, column: str) -> str | None:
+        for frame, table in self._hidden_frames.items():
+            value = self._namespace[frame]
+            # The columns of an Arrow table are its values.
+            columns: Any = getattr(value, "column_names", None) or getattr(
+                value, "columns", ()
+            )
+            if column.lower() in (str(name).lower() for name in columns):
+                return (
+                    f"{frame} is the table {table}, and {column} is a column of the DataFrame of"
+                    f" that name. To read the DataFrame, give it another name: {frame}_df = {frame}"
+                )
         for name, _ in self._bindings:
             # A table may have been made of the frame, without its index.
             for frame in self._frame_names(name[-1]):

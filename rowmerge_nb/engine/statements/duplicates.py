@@ -62,9 +62,9 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     if sides is None:
         return None
     keys, others = sides
-    taken = {str(field.name).lower() for field in analysis.source.fields}
+    names = {str(field.name).lower() for field in analysis.source.fields}
     number = next(
-        name for name in ("rn", *(f"rn_{i}" for i in range(len(taken) + 1))) if name not in taken
+        name for name in ("rn", *(f"rn_{i}" for i in range(len(names) + 1))) if name not in names
     )
     ordered = [field for field in others if field.type.base not in UNORDERED]
     columns = [field for field in analysis.source.fields if field in keys or field in others]
@@ -85,10 +85,10 @@ def sums(analysis: MergeAnalysis) -> str | None:
     if sides is None:
         return None
     keys, others = sides
-    written = _symbols(
+    values = _symbols(
         value.tree for clause in analysis.clauses for value in clause.values if value is not None
     )
-    added = [field for field in others if is_numeric(field.type) and field.symbol in written]
+    added = [field for field in others if is_numeric(field.type) and field.symbol in values]
     if not added or any(field.type.base in UNORDERED for field in others):
         return None
     columns = [

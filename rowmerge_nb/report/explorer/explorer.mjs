@@ -381,6 +381,7 @@ function render({ model, el }) {
     return h("section", { class: "rx-rows" },
       h("h4", {}, "Rows ", h("small", {}, state.sample || note.join(", "))),
       marked() !== null && h("p", { class: "rx-other" }, "Marked: the rows of ", clauseName(marked()), ". ", h("button", { class: "rx-link", "data-key": "all-rows", click: () => { local.focus = `[data-key="clause-${marked()}"]`; set({ clause: null }); } }, "All rows")),
+      hidden() && h("p", { class: "rx-says" }, model.get("duplicates") === "standard" ? "Duplicate rule: two source rows that change one target row end the MERGE." : "Duplicate rule: two source rows for one target row and clause end the MERGE."),
       isScored() && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
       local.predict === "shown" && !isScored() && h("p", { class: "rx-says" }, "Your guesses were about another statement or source, so they do not count here."),
       state.rows.length > 0 && rowHead(),

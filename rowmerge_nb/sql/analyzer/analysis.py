@@ -214,7 +214,7 @@ class AnalyzerCatalogs(Protocol):
     def source_hint(self, name: str) -> str | None:
         """Return how a value of the notebook that is no DataFrame becomes a source."""
 
-    def index_hint(self, column: str) -> str | None:
+    def frame_hint(self, column: str) -> str | None:
         """Return how the index of a DataFrame that the statement reads becomes a column."""
 
 

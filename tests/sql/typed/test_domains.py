@@ -53,7 +53,7 @@ class Tables:
     def source_hint(self, name: str) -> str | None:
         return None
 
-    def index_hint(self, column: str) -> str | None:
+    def frame_hint(self, column: str) -> str | None:
         return None
 
     def candidates(self, parts: Sequence[str]) -> Sequence[str]:

@@ -188,7 +188,7 @@ class ExpressionAnalyzer(CallAnalyzer):
         full_name = ".".join(parts)
         if match is None:
             hint = (
-                self.context.tables.index_hint(parts[-1])
+                self.context.tables.frame_hint(parts[-1])
                 or (column_hint(parts[0]) if len(parts) == 1 else None)
                 or self._table_hint(parts)
                 or split_name_hint(node, self.scope.fields, self.context.text)
