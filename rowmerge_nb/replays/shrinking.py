@@ -72,7 +72,12 @@ def shrunk(failing: Replay, seconds: float) -> Replay:
         except _TimeIsUpError:
             over = f"; after {seconds:g} seconds it was not finished"
     before, after = _sizes(failing.record), _sizes(trial.best.record)
-    notice = f"Shrunk from {before} to {after}, in {plural(trial.tries, 'replay')}{over}"
+    tries = f"in {plural(trial.tries, 'replay')}{over}"
+    notice = (
+        f"Nothing smaller fails in the same way: {before}, {tries}"
+        if before == after
+        else f"Shrunk from {before} to {after}, {tries}"
+    )
     return replace(trial.best, origin=failing.origin, notices=(*trial.best.notices, notice))
 
 

@@ -194,6 +194,13 @@ class Connector(ABC):
         A change stays if its commit took effect, even if that call was interrupted.
         """
 
+    def abandon(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        """End a transaction whose change is stored, or may be, without undoing anything.
+
+        Called instead of ``commit`` and ``rollback``, for instance after the answer of a finish
+        call was lost.
+        """
+
     def orphans(self) -> Sequence[Orphan]:
         """List the leftovers of statements whose processes died, excluding statements that may
         still be running.

@@ -52,6 +52,17 @@ def test_ten_thousand_rows_of_which_one_raises_become_one_in_seconds() -> None:
     )
 
 
+def test_a_replay_that_cannot_be_smaller_says_so() -> None:
+    small = replay(many(), partial(Shop, "price 7 is refused")).shrink()
+    assert (
+        small.shrink()
+        .notices[-1]
+        .startswith(
+            "Nothing smaller fails in the same way: 1 row in 1 page, 1 row of the target and 1 column, in"
+        )
+    )
+
+
 def test_ten_thousand_rows_of_which_one_is_stored_wrongly_become_one() -> None:
     small = shrink(many(), partial(Shop, "new rows of updates twice"))
     assert sizes(small.record) == (1, 1, 1, 1)

@@ -171,6 +171,11 @@ class TrinoConnector(Connector):
         if transaction is not None:
             transaction.rollback()
 
+    def abandon(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        number = self._transactions.number(transaction_handle)
+        if (transaction := self._transactions.pop(number, None)) is not None:
+            transaction.abandon()
+
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> TrinoMetadata:
         transaction = self.transaction_of(transaction_handle)
         return TrinoMetadata(transaction, self.connector_name, self.properties)

@@ -154,6 +154,15 @@ class TrinoTransaction:
         with contextlib.suppress(ConnectorError):
             self._end("rollback")
 
+    def abandon(self) -> None:
+        """Leave the process without a call, so that it can be replaced by one with other jars; a call
+        that hangs keeps it.
+        """
+        host = self._host
+        if host is not None and not host.hanging_calls:
+            self._host = None
+            self._hosts.end(host)
+
     def _running_host(self) -> HostProcess:
         if self._host is None:
             raise RuntimeError("The transaction has no process")

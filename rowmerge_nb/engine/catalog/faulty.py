@@ -124,6 +124,9 @@ class FaultyConnector(Connector):
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         self._call("rollback", transaction_handle)
 
+    def abandon(self, transaction_handle: ConnectorTransactionHandle) -> None:
+        self.connector.abandon(transaction_handle)
+
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
         metadata: ConnectorMetadata = self._call("get_metadata", transaction_handle)
         return metadata

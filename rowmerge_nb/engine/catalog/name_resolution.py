@@ -502,9 +502,7 @@ class StatementTables:
         for frame, table in self._hidden_frames.items():
             value = self._namespace[frame]
             # The columns of an Arrow table are its values.
-            columns: Any = getattr(value, "column_names", None) or getattr(
-                value, "columns", ()
-            )
+            columns: Any = getattr(value, "column_names", None) or getattr(value, "columns", ())
             if column.lower() in (str(name).lower() for name in columns):
                 return (
                     f"{frame} is the table {table}, and {column} is a column of the DataFrame of"

@@ -7,6 +7,7 @@ is undone; see `StatementTransaction.changed`.
 from __future__ import annotations
 
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -256,7 +257,11 @@ class StatementTransaction:
         """
         self._give_back()
         if self.changed is not False and self.target is not None:
-            self._open.pop(self.target.catalog, None)
+            opened_target = self._open.pop(self.target.catalog, None)
+            if opened_target is not None:
+                # The statement's own error says more than one of this call.
+                with suppress(Exception):
+                    opened_target.connector.abandon(opened_target.handle)
         target = self.target.catalog if self.target is not None else ""
         failures: list[Exception | SystemExit] = []
         while self._open:

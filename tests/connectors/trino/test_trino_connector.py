@@ -218,6 +218,22 @@ def test_rebuilt_jars_are_used_by_the_next_statement_which_says_so(connector, tm
     connector.rollback(transaction)
 
 
+@pytest.mark.spark
+def test_rebuilt_jars_are_used_after_a_lost_answer(spark, connector, tmp_path):
+    engine = rm.Engine(spark=spark)
+    engine.add_catalog("shop", connector)
+    create_table = "CREATE TABLE shop.default.accounts (id bigint, name varchar)"
+    engine.run(create_table)
+    (first,) = connector.hosts.running
+    with pytest.raises(rm.RowMergeError) as caught:
+        engine.run(MERGE, fault="finish_merge:after")
+    assert caught.value.changed is None
+    (tmp_path / "plugin" / "shop.jar").write_bytes(b"rebuilt")
+    # The tables of this plugin are in its process, which is another one now.
+    engine.run(create_table)
+    assert not first.is_alive
+
+
 def test_rebuilt_jars_are_used_although_a_finish_call_hangs(tmp_path, monkeypatch):
     connector = FakeTrinoConnector(tmp_path, properties={"hang": "finish_merge"})
     create(connector)
