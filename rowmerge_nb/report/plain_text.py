@@ -57,8 +57,10 @@ def render_text(
     parts = parts_to_show(report, show)
     absent = missing_parts(report, show)
     if brief and report.state == StatementState.FINISHED and report.kind in ROW_CHANGES:
-        others = [part for part in parts if part not in _BRIEF and part != "words"]
-        parts = tuple(part for part in parts if part in _BRIEF)
+        # Rows that were asked for with the run are shown.
+        short = _BRIEF | ({"journeys"} if report.journeys and report.journeys.asked else set())
+        others = [part for part in parts if part not in short and part != "words"]
+        parts = tuple(part for part in parts if part in short)
         absent = (_more(others),) if others else ()
     # The unchanged rows already include those that took no part.
     listed = "diff" in parts and report.diff is not None and bool(report.diff.same)

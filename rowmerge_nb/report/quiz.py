@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 100
 """The maximum number of rows with questions."""
 _TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}
+_LAST: Final = "duplicates"
 _CHANGES: Final = frozenset({Operation.UPDATE, Operation.DELETE})
 _TWICE: Final = {
     RepeatedMatches.TRINO: "A target row may come only once to the same clause.",
@@ -102,10 +103,16 @@ class Quiz(ShownSequence[Question]):
             question.text: question for question in _questions(trace, journeys)
         }.values():
             topics.setdefault(question.topic, []).append(question)
+        # Questions about another source come behind those about what has happened.
+        last = topics.pop(_LAST, [])
         for questions in topics.values():
             chance.shuffle(questions)
         order = list(topics)
         chance.shuffle(order)
+        if last:
+            chance.shuffle(last)
+            topics[_LAST] = last
+            order.append(_LAST)
         selected = [
             topics[topic][turn]
             for turn in range(max(map(len, topics.values())))
@@ -308,7 +315,7 @@ def _about_row(
         and trace.settings.duplicates != RepeatedMatches.NONE
     ):
         yield Question(
-            "duplicates",
+            _LAST,
             f"What would the MERGE do if the source had {_values(journey.source or {})} twice?",
             ("fail", "change the target row once", "change the target row twice"),
             "fail",

@@ -84,7 +84,7 @@ def test_a_merge_takes_its_source_from_a_former_version_of_its_target(
     )
     assert result.counts == {"INSERT": 1, "UPDATE": 1, "DELETE": 0, "none": 0}
     assert rows(engine, f"SELECT * FROM {name}") == [(1, "a"), (2, "b"), (3, "C")]
-    assert f"TableScan {name} FOR VERSION AS OF {number} s" in str(result)
+    assert f"TableScan {name} FOR VERSION AS OF {number} s" in result.text()
 
 
 @pytest.mark.parametrize("catalog", STORES)

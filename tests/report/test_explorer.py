@@ -270,7 +270,7 @@ def test_reasons_name_the_sides_as_the_statement_does(
         f" WHEN MATCHED AND {reads} THEN DELETE"
     )
     [row] = engine.run(statement, rehearse=True).explore().state["rows"]
-    names = [source, target.replace('"', "").lower()]
+    names = [source, target.lower()]
     assert [value[0] for value in row["verdicts"][0]["condition"]["values"]] == names
     assert f"({names[0]}.n = 6, {names[1]}.purchases = 5)" in row["gist"]
     engine.run("DROP TABLE changes")

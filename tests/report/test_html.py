@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -162,6 +163,20 @@ def test_a_default_report_is_short(tmp_path: Path) -> None:
         )
         assert told["words"] <= 600
         assert told["height"] <= most
+
+
+@needs_browser
+@pytest.mark.parametrize("trace", [building.merge_trace, traces.wide_trace])
+def test_a_narrow_page_scrolls_within_its_panels_alone(tmp_path: Path, trace: Any) -> None:
+    script = """
+    const page = document.documentElement;
+    told.scrolls = page.scrollWidth > page.clientWidth;"""
+    for show in (None, "all"):
+        page = (
+            "<!doctype html><html><head><meta charset='utf-8'></head><body>"
+            f"{html(trace(), show=show)}</body></html>"
+        )
+        assert seen(page, script, tmp_path, width=620)["scrolls"] is False
 
 
 def test_show_leaves_out_the_other_parts():

@@ -271,7 +271,7 @@ def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> N
         rehearse=True,
     )
     assert "Clause 0 fires: r IS NULL (t.r = NULL)." in str(result.why(id=2))
-    assert "Row journeys" in str(result)
+    assert "Row journeys" in result.text()
     assert len(result.quiz(99)) > 5
     assert result.explore().state["rows"][0]["fate"] == "none"
     update = engine.run(
