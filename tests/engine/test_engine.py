@@ -197,8 +197,8 @@ def test_a_table_wins_over_a_dataframe_of_its_name_with_a_notice(engine: Engine)
     assert result.to_pandas()["n"].tolist() == [3]
     assert "DataFrame of that name is not read" in result.trace.notices[0].message
     assert str(result).endswith(
-        "\n\nNotice: 't' is the table memory.default.t; the DataFrame of that name is not read."
-        "\n  To read it, give it another name: t_df = t"
+        "\n\nNotice: 't' is the table memory.default.t; the DataFrame of that name is not read. To"
+        "\n  read it, give it another name: t_df = t"
     )
 
 
