@@ -59,6 +59,18 @@ def _engines_without_spark(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
 
 
+@pytest.fixture(autouse=True)
+def _compiled_expressions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let Spark compile the expressions of one of four tests, as it does for many rows; with --long, of the others."""
+    node = request.node
+    if "spark" not in request.fixturenames:
+        return
+    if (zlib.crc32(node.nodeid.encode()) % 4 == 1) != request.config.getoption("--long"):
+        from rowmerge_nb.plan import rules
+
+        monkeypatch.setattr(rules, "_FEW_COMBINATIONS", -1)
+
+
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
     """A private PostgreSQL server's connection string; where there is no server, the test is skipped with the reason."""

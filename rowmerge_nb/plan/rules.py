@@ -112,6 +112,7 @@ def apply_rules(plan: Output, settings: RuleSettings) -> Output:
 
 _MOST_BOUND: Final = 10**12
 """A bound that is higher says nothing."""
+_FEW_COMBINATIONS: Final = 1_000_000
 
 
 def estimated_rows(node: PlanNode) -> int | None:
@@ -146,6 +147,16 @@ def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
     sizes = [estimated_rows(node) for node in chain(plan) if not node.sources]
     return all(size is not None and size <= rows for size in sizes)
+
+
+def has_few_combinations(plan: PlanNode) -> bool:
+    """Return whether no joins of all rows that a plan reads have more than a million rows."""
+    sizes = [
+        most_rows(leaf.reads, leaf.tables) if isinstance(leaf, Source) else estimated_rows(leaf)
+        for leaf in chain(plan)
+        if not leaf.sources
+    ]
+    return None not in sizes and prod(max(size or 0, 1) for size in sizes) <= _FEW_COMBINATIONS
 
 
 def _measured_rows(node: PlanNode) -> int | None:

@@ -1,9 +1,10 @@
-"""Settings for statements with very long expressions, whose optimization takes longer than their
-evaluation.
+"""Settings for small statements, and for very long ones, which Spark evaluates in less time than
+it takes to optimize and compile them.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.engine.spark.settings import EXCLUDED_RULES, excluded_rules
@@ -14,18 +15,19 @@ if TYPE_CHECKING:
 _LONG: Final = 20_000
 _LONG_OF_MANY_ROWS: Final = 200_000
 
-_UNCOMPILED: Final = {
+_INTERPRETED: Final = {
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
+_LONG_INTERPRETED: Final = {
     "spark.sql.subexpressionElimination.enabled": "false",
     "spark.sql.constraintPropagation.enabled": "false",
 }
-"""Interpret expressions.
-
-Compiling some hundred terms takes seconds, and is wasted for methods above 64 kB, Java's limit.
-Interpreted expressions are slower with the subexpression cache, and constraint propagation compares
-all pairs of conditions.
+"""Interpreted expressions are slower with the subexpression cache, and constraint propagation
+compares all pairs of conditions.
 """
+_INITIALIZED: Final = re.compile(r"\b(?:rand|reflect|shuffle|try_reflect|uuid)\(")
+"""Calls that Spark initializes for a partition, but not within a lambda that it interprets."""
 _SIMPLIFYING: Final = (
     "BooleanSimplification",
     "CombineConcats",
@@ -79,9 +81,22 @@ def many_joins(texts: Iterable[str]) -> Mapping[str, str]:
     return _NOTHING_INFERRED if sum(text.count(" JOIN ") for text in texts) > _MANY_JOINS else {}
 
 
+def interpreted(texts: Iterable[str]) -> Mapping[str, str]:
+    """Return the settings by which Spark interprets a statement's expressions, if it can.
+
+    A small statement is computed sooner than compiled. Compiling some hundred terms takes seconds,
+    and is wasted for methods above 64 kB, Java's limit.
+
+    >>> interpreted(["SELECT transform(x, y -> y * rand()) FROM a"])
+    {}
+    """
+    return {} if any(map(_INITIALIZED.search, texts)) else _INTERPRETED
+
+
 def long_settings(spark: Any) -> Mapping[str, str]:
+    """Return the settings for a long statement, besides `interpreted`."""
     rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
     return {
-        **_UNCOMPILED,
+        **_LONG_INTERPRETED,
         EXCLUDED_RULES: excluded_rules(spark.conf.get(EXCLUDED_RULES, None), *rules),
     }

@@ -33,7 +33,7 @@ from rowmerge_nb.engine.spark.interrupts import (
     to_its_end,
 )
 from rowmerge_nb.engine.spark.job import collect
-from rowmerge_nb.engine.spark.long_statements import is_long, long_settings, many_joins
+from rowmerge_nb.engine.spark.long_statements import interpreted, is_long, long_settings, many_joins
 from rowmerge_nb.engine.spark.printed_expressions import sql_of
 from rowmerge_nb.engine.spark.settings import settings_of
 from rowmerge_nb.engine.statements.blame import blame
@@ -43,7 +43,7 @@ from rowmerge_nb.engine.statements.run_observer import RunObserver, RunObservers
 from rowmerge_nb.engine.statements.services import Services, TargetVersions
 from rowmerge_nb.plan.known_rows import known_rows
 from rowmerge_nb.plan.records import describe
-from rowmerge_nb.plan.rules import chain, is_small
+from rowmerge_nb.plan.rules import chain, has_few_combinations, is_small
 from rowmerge_nb.spi.output import ConnectorOutputMetadata
 from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
@@ -446,7 +446,8 @@ class StatementRun:
         """Run the statement's action.
 
         Spark keeps the first plan of a small statement: planning again after every stage costs more
-        than it finds out.
+        than it finds out. It interprets expressions of few rows, and very long ones: compiling
+        costs more than it saves.
         """
         small = self.plan is not None and is_small(self.plan)
         # Settings of a user's session have precedence.
@@ -458,7 +459,10 @@ class StatementRun:
         if self.plan is not None:
             texts = self.sql()
             settings |= many_joins(texts)
-            if is_long(sum(map(len, texts)), small=small):
+            long = is_long(sum(map(len, texts)), small=small)
+            if long or has_few_combinations(self.plan):
+                settings |= interpreted(texts)
+            if long:
                 settings |= long_settings(spark)
         with settings_of(spark).held({**settings, "spark.sql.shuffle.partitions": str(partitions)}):
             return collect(

@@ -145,3 +145,38 @@ def test_sixty_tables_are_joined_one_to_the_next(engine):
     )
     table = engine.run(f"SELECT * FROM (VALUES 1) t0(x){joins}").table
     assert [column.to_pylist() for column in table.columns] == [[1]] * 60
+
+
+THIRTEEN = " CROSS JOIN ".join(f"v AS v{number}" for number in range(13))
+"""Three rows to the thirteenth, 1.6 million."""
+
+
+@pytest.mark.parametrize(
+    ("sql", "interpreted"),
+    [
+        ("SELECT i, tag FROM v CROSS JOIN UNNEST(tags) AS u (tag)", False),
+        ("SELECT k FROM v WHERE EXISTS (SELECT 1 FROM v AS w WHERE w.l > v.l)", True),
+        ("SELECT k FROM v WHERE i IN (SELECT w.l - 2 FROM v AS w WHERE w.k <> v.k)", True),
+        (f"SELECT v0.k FROM {THIRTEEN} WHERE EXISTS (SELECT 1 FROM v WHERE l > v0.l) LIMIT 1", False),
+        ("SELECT k FROM v WHERE EXISTS (SELECT 1 FROM v AS w WHERE w.l > v.l) AND TRY(regexp_like(s, s))", False),
+    ],
+)  # fmt: skip
+def test_expressions_of_few_rows_are_interpreted(
+    engine: Engine, spark: Any, monkeypatch: pytest.MonkeyPatch, sql: str, interpreted: bool
+) -> None:
+    from rowmerge_nb.engine.statements import statement
+    from rowmerge_nb.plan import rules
+
+    modes = []
+    collect = statement.collect
+
+    def spied(*arguments: Any) -> Any:
+        modes.append(spark.conf.get("spark.sql.codegen.factoryMode"))
+        return collect(*arguments)
+
+    monkeypatch.setattr(rules, "_FEW_COMBINATIONS", 1_000_000)
+    monkeypatch.setattr(statement, "collect", spied)
+    rows = engine.run(sql).table
+    monkeypatch.setattr(rules, "_FEW_COMBINATIONS", -1)
+    assert rows == engine.run(sql).table
+    assert modes == ["NO_CODEGEN" if interpreted else "FALLBACK", "FALLBACK"]
