@@ -65,8 +65,6 @@ def translate_statement(
     """Translate one statement of another engine.
 
     Args:
-        dialect: one of ``delta``, ``postgresql``, ``duckdb``, ``sqlite``, ``snowflake``,
-            ``sqlserver`` and ``oracle``.
         table: returns a table by the parts of its name, for statements that depend on its columns
             and its key.
 

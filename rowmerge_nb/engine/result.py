@@ -71,7 +71,6 @@ class Result:
     """The result of one statement: finished, failed, planned or explained.
 
     Args:
-        trace: the trace.
         table: the rows of a query, or those of RETURNING; None otherwise.
         explained: the text of an EXPLAIN or SHOW CREATE; None for other statements.
         rehearsed: the target's rows after a rehearsal, if the connector shows them; None otherwise.

@@ -85,11 +85,6 @@ def render(source: str, namespace: Mapping[str, Any]) -> Rendered:
     Raises:
         RowMergeError: INVALID_ARGUMENTS, with the position, for an expression that fails or has no
             end.
-
-    >>> render("WHERE a > {{ limit }} AND b = '{{ name }}'", {"limit": 3, "name": "O'Hara"}).text
-    "WHERE a > 3 AND b = 'O''Hara'"
-    >>> render("id IN ({{ ids }})", {"ids": ["a", "b"]}).text
-    "id IN ('a', 'b')"
     """
     if "{{" not in source:
         return Rendered(source, source, ((0, 0),))

@@ -93,10 +93,6 @@ def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> f
 
     Args:
         view: the view; its columns are ``c0``, ``c1``, ...
-
-    >>> text = "SELECT `id` FROM (SELECT c0 AS `id`, c1 AS `note` FROM `v`) AS `r` WHERE `id` > 1"
-    >>> sorted(unread_columns([text], "v", ["id", "note"]))
-    ['note']
     """
     mentioned: set[str] = set()
     given: dict[int, set[str]] = {}

@@ -46,11 +46,7 @@ def differing_cells(expected: pa.Table, actual: pa.Table) -> Mask:
 
 
 def cell_patterns(expected: pa.Table, actual: pa.Table) -> tuple[str, ...]:
-    """Return one sentence for each pattern that explains all differing cells of a column.
-
-    >>> cell_patterns(pa.table({"id": [1, 2], "v": ["a", "b"]}), pa.table({"id": [1, 2], "v": ["A", "B"]}))
-    ("Column 'v' differs in case only, in both paired rows.",)
-    """
+    """Return one sentence for each pattern that explains all differing cells of a column."""
     mask = differing_cells(expected, actual)
     names, rows = expected.column_names, expected.num_rows
     sentences = []

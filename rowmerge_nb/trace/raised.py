@@ -13,12 +13,7 @@ import pyarrow as pa
 
 @dataclass(frozen=True)
 class CodeFrame:
-    """A line of the connector's code in a traceback.
-
-    >>> frame = CodeFrame("shop.py", 34, "finish", ((33, "def finish(self):"), (34, "    return self.fragmnts")))
-    >>> frame.text, frame.place
-    ('return self.fragmnts', 'shop.py, line 34, in finish')
-    """
+    """A line of the connector's code in a traceback."""
 
     file: str
     line: int

@@ -50,10 +50,6 @@ def pair_rows(
 
     Args:
         keys: the indices of the columns that identify a row.
-
-    >>> pairs = pair_rows(pa.table({"id": [1, 2], "v": ["a", "b"]}), pa.table({"id": [2, 3], "v": ["B", "a"]}), [0])
-    >>> pairs.missing.tolist(), pairs.unexpected.tolist()
-    ([1, 0], [0, 1])
     """
     if (columns := _exchanged(missing, unexpected)) is not None:
         one, other = columns

@@ -101,7 +101,6 @@ class _FileWriter:
         self._waiting_rows = 0
 
     def close(self) -> dict[str, Any]:
-        """Finish the file and return its description; remove it on failure."""
         self.flush()
         try:
             assert self._writer is not None, "a file is made for rows"
@@ -146,8 +145,6 @@ def remove(path: Path) -> None:
 
 
 class DeltaPageSink(PartitionedSink[_FileWriter]):
-    """Writes rows to data files, one open file per partition."""
-
     def __init__(self, table: DeltaTableHandle, prefix: str) -> None:
         super().__init__(FILE_BYTES, partitioned=bool(table.partition_columns))
         self._table, self._prefix = table, prefix

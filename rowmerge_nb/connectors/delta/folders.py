@@ -26,15 +26,7 @@ _DROPPED: Final = re.compile(r"\.dropped-[0-9a-f]{32}")
 
 
 class Folders:
-    """A directory with a folder for each schema, and in it one for each table.
-
-    Tables directly in the directory are tables of the schema ``default``.
-
-    >>> import tempfile
-    >>> folders = Folders(Path(tempfile.mkdtemp()))
-    >>> folders.schemas(), folders.tables()
-    (['default'], [])
-    """
+    """A directory with a folder for each schema, and in it one for each table."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

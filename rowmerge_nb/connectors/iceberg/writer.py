@@ -172,7 +172,6 @@ class FileWriter:
         self._waiting_rows = self._waiting_bytes = 0
 
     def close(self) -> dict[str, Any]:
-        """Finish the file and return its description; remove it on failure."""
         with self._aborting():
             self._flush()
             assert self._writer is not None, "a file is made for rows"
@@ -323,7 +322,6 @@ class IcebergMergeSink(ConnectorMergeSink):
             self._inserts.append_page(_with_source_ids(page, parts.insertions, self._table))
 
     def finish(self) -> list[bytes]:
-        """Write the delete files, close all files and return their fragments."""
         try:
             for number, positions in self._deletes.by_file():
                 self._write_deletes(number, positions)

@@ -1,4 +1,4 @@
-"""Tables as Arrow data in the driver's memory, for trials, teaching and tests.
+"""The memory connector.
 
 A table is a list of versions, each an immutable Arrow table. Tasks send changes in fragments,
 ``finish_merge`` builds the next version, and ``commit`` makes it visible. Row ids are positions

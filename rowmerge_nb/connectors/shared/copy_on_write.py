@@ -67,7 +67,6 @@ class CopyOnWriteSink(ConnectorMergeSink):
             self._counts[word] += pc.sum(pc.equal(operations, operation)).as_py() or 0
 
     def finish(self) -> list[bytes]:
-        """Rewrite the files that lose rows, close all files and return their fragments."""
         if not self._deletes and not any(self._counts.values()):
             return []
         removals: list[dict[str, Any]] = [

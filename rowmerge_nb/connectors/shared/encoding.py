@@ -30,9 +30,6 @@ def encodings(rows: pa.Table) -> dict[str, Any]:
 
     Numbers with packed differences take a third of the time to write and to read, and dense ones
     hardly any space. A sample of the rows decides.
-
-    >>> encodings(pa.table({"id": range(9000), "region": ["north", "south", "west"] * 3000}))
-    {'use_dictionary': ['region'], 'column_encoding': {'id': 'DELTA_BINARY_PACKED'}}
     """
     if rows.num_rows < _SAMPLE // 4 or any(
         pa.types.is_nested(arrow_type) for arrow_type in rows.schema.types

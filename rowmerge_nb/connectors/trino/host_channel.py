@@ -26,17 +26,7 @@ class ChannelClosedError(ConnectionError):
 
 
 class HostChannel:
-    """One end of a connection.
-
-    >>> import socket
-    >>> here, there = map(HostChannel, socket.socketpair())
-    >>> here.send({"call": "finish"}, b"abc")
-    >>> header, payload = there.receive()
-    >>> header["call"], bytes(payload)
-    ('finish', b'abc')
-    >>> here.close(), there.close()
-    (None, None)
-    """
+    """One end of a connection."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection

@@ -42,9 +42,7 @@ _GRACE_SECONDS: Final = 0.3
 
 
 class HostProcess:
-    """A process with a plugin. It ends when its standard input does, so it never outlives this
-    process.
-    """
+    """A process with a plugin."""
 
     def __init__(self, settings: Mapping[str, Any], program: str = PROGRAM) -> None:
         self._directory = PrivateDirectory()

@@ -25,8 +25,6 @@ _JAVA_OF_OLDER: Final = (17, 22)
 
 @dataclass(frozen=True)
 class JavaNeed:
-    """The Java that a version of Trino needs."""
-
     trino: str
     oldest: int
     newest: int | None

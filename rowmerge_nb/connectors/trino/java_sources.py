@@ -34,12 +34,6 @@ class JavaSources:
 
     Raises:
         SetupError: one of them is neither a folder nor a jar.
-
-    >>> JavaSources(None).lines_around("Sink.java", "shop.Sink.finish", 9)
-    ()
-    >>> JavaSources("no/such.jar")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.SetupError: CONFIGURATION_UNAVAILABLE: sources = 'no/such.jar' is neither a folder nor a jar. Name a jar such as 'trino-iceberg-483-sources.jar', or a folder such as 'src/main/java'.
     """
 
     def __init__(

@@ -39,8 +39,6 @@ _MOMENTARY: Final = frozenset(
 
 @dataclass(frozen=True)
 class Variant:
-    """A statement as another engine may have read it."""
-
     cause: Cause
     sentence: str
     text: str

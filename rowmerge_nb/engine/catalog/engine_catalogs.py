@@ -236,7 +236,6 @@ class Catalogs:
         return SchemaTableName(*((self.default[1], parts[0]) if len(parts) == 1 else parts))
 
     def full_name(self, name: str) -> TableName:
-        """Complete a name of one to three parts by the default catalog and schema."""
         parts = name_parts(checked_name(name, "name", "table").lower())
         if len(parts) > 3:
             raise RowMergeError(

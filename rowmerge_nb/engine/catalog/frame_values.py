@@ -31,10 +31,6 @@ def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
     """Return a column's SQL type, and its values in that type's Arrow type.
 
     A failing chunk is halved until one value remains; this also fits 32-bit offsets.
-
-    >>> kind, values = exact_values(pa.chunked_array([pa.array([1, 2], pa.uint8())]))
-    >>> str(kind), str(values.type)
-    ('smallint', 'int16')
     """
     sql_type = from_arrow(column.type)
     _check_names(column.type)

@@ -51,9 +51,7 @@ class TableRead:
     """A read of a table that a statement needs.
 
     Args:
-        binding: the table.
         constraint: the condition by which the connector omitted files.
-        task: the scan.
         row_id: the row id, if the scan reads it.
     """
 
@@ -148,7 +146,6 @@ class Scans:
         )
 
     def narrowed_scan(self, node: TableScan, semi: SemiJoin | None) -> ScanPass:
-        """Return a scan of the target within tasks that reads only a semi join's keys."""
         if semi is not None and semi.key_columns and isinstance(semi.filtering_source, TableScan):
             read = self._keys_scan(semi.filtering_source, semi.key_columns)
             if read.is_repeatable:
@@ -277,9 +274,6 @@ class Scans:
         return self._in_page_types(self._scan_pass(node), [symbol.type for symbol in node.outputs])
 
     def page_rows(self, node: TableScan) -> tuple[ScanPass | None, Any]:
-        """Return a scan, not of a Spark frame, within tasks; or None and the pages in cells, if
-        executors cannot read the table.
-        """
         task = self._scan_pass(node)
         types = [symbol.type for symbol in node.outputs]
         if self._travel(task.splits) and (

@@ -54,7 +54,6 @@ class SplitRecorder(ConnectorSplitManager):
         table_handle: ConnectorTableHandle,
         constraint: Constraint,
     ) -> Sequence[ConnectorSplit]:
-        """Return the splits; keep the files of reads that a statement needs."""
         splits = self._manager.get_splits(transaction_handle, session, table_handle, constraint)
         if not session.is_observation:
             self.files.update(files_of_splits(splits))

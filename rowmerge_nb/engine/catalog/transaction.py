@@ -166,7 +166,7 @@ class StatementTransaction:
         catalog: str = "",
         whole: bool = True,
     ) -> T:
-        """Make a committing call; from here on signals are deferred. See `CallLog.call`.
+        """Make a committing call; from here on signals are deferred.
 
         By default the target's ``catalog`` is called. If ``whole``, a failed call has changed
         nothing; otherwise, as for procedures, only a RowMergeError can say so.

@@ -18,15 +18,7 @@ _TRY: Final = "TRY_CAST makes such values NULL instead, which loses them."
 
 
 def format_hint(message: str) -> str | None:
-    """Return how a text in another format is converted, from the message of a failed cast.
-
-    >>> format_hint("Value cannot be cast to date: 30/10/2025")
-    "Write CAST(date_parse(x, '%d/%m/%Y') AS date). TRY_CAST makes such values NULL instead, which loses them."
-    >>> format_hint("Cannot cast '1,234.50' to DOUBLE")
-    "Write CAST(replace(x, ',', '') AS double). TRY_CAST makes such values NULL instead, which loses them."
-    >>> format_hint("Cannot cast 'abc' to DOUBLE") is None
-    True
-    """
+    """Return how a text in another format is converted, from the message of a failed cast."""
     failure = _FAILURE.fullmatch(message)
     if failure is None:
         return None

@@ -56,7 +56,6 @@ def candidate_of(text: str, columns: Mapping[str, tuple[str, Type]]) -> LayoutCa
     """Parse a layout: ``region``, ``bucket(id, 16)``, ``month(day), region``, ``sorted by id``.
 
     Args:
-        text: the layout.
         columns: names and types of columns by their names in lower case.
 
     Raises:
@@ -114,7 +113,6 @@ class LayoutFiles:
     A file is a unit of rows here; the unit of a large partition is several files.
 
     Args:
-        candidate: the layout.
         rows: the rows of the table, and behind them those that the statements change.
         count: the number of rows of the table.
         files: the number of files of a sorted table.

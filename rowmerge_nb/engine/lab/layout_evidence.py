@@ -47,7 +47,6 @@ class StatementEvidence:
     """What a statement changes and reads.
 
     Args:
-        text: the statement.
         origin: ``rehearsed``, ``trace`` or ``record``.
         rows: the changed rows of the table, each once.
         inserted: the number of inserted rows; None if unknown.
@@ -180,7 +179,6 @@ class EvidenceReader:
     """Reads the evidence of statements.
 
     Args:
-        engine: the engine.
         options: the options of rehearsals.
         columns: the columns whose values are needed.
     """

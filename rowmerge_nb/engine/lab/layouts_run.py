@@ -87,13 +87,7 @@ class LayoutsRequest:
 def compare_layouts(
     engine: RunningEngine, connectors: Mapping[str, Connector], request: LayoutsRequest
 ) -> Layouts:
-    """Compare layouts; see `rowmerge_nb.engine.engine.Engine.layouts`.
-
-    Args:
-        engine: the engine.
-        connectors: its connectors by catalog.
-        request: the arguments.
-    """
+    """Compare layouts; see `rowmerge_nb.engine.engine.Engine.layouts`."""
     request.check()
     # Each rehearsal has a guard of its own.
     return guarded(partial(_compared, engine, connectors, request))
@@ -148,8 +142,6 @@ class _Subject:
 
     Args:
         name: its full name.
-        metadata: its columns and properties.
-        connector: its connector.
         count: its data files.
     """
 

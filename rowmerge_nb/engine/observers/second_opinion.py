@@ -21,5 +21,4 @@ class SecondOpinion(RunObserver):
         self._verification = verification
 
     def after_result(self, run: StatementRun, result: Result) -> None:
-        """Run the statement on the other engine, and set the verification of the result's trace."""
         self._verification.told(result)

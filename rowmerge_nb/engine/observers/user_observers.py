@@ -67,12 +67,7 @@ class ObserverRegistry:
             self.add(observer)
 
     def add(self, observer: Observer) -> None:
-        """Add an observer.
-
-        Raises:
-            RowMergeError: INVALID_ARGUMENTS if it is no observer, or has a method that looks like a
-                hook and is none; ALREADY_EXISTS.
-        """
+        """Add an observer; see `rowmerge_nb.engine.engine.Engine.add_observer`."""
         checked(observer, "observer", Observer, "an instance of a subclass of rowmerge_nb.Observer")
         for name in dir(type(observer)):
             if (
@@ -127,9 +122,6 @@ class CalledObservers(RunObserver):
         self._call(run, Observer.before_finish)
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
-        """Call ``after_commit``, ``after_rehearsal`` or ``on_failure``; what they raise becomes a
-        notice of the result.
-        """
         if not self._has_begun:
             return
         trace = None if result is None else result.trace

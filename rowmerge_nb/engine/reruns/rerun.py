@@ -284,21 +284,17 @@ class Again:
 
     @staticmethod
     def checked_cells(edits: object) -> Edits:
-        """Return edited cells that have the right form, or raise INVALID_ARGUMENTS."""
         return checked_edits(edits)
 
     def target_metadata(self) -> ConnectorTableMetadata | None:
-        """Return the columns of the target; None if it does not exist anymore."""
         catalog, schema, table = self.trace.target.name_parts
         return self.engine.table_metadata(catalog, schema, table)
 
     def target_rows(self) -> pa.Table:
-        """Read the target in its current state."""
         return self.engine.table(".".join(map(quoted, self.trace.target.name_parts)))
 
     @property
     def missing(self) -> str:
-        """A sentence about the rows that the copy lacks; ``""`` if it has all."""
         copied_count, before = self._copied[1], self.trace.target.rows_before
         if self._whole is not None or copied_count == before:
             return ""

@@ -112,11 +112,7 @@ def raise_put_off() -> NoReturn:
 
 
 def in_thread(call: Callable[[], T]) -> T:
-    """Make a call in a thread: the wait can be interrupted, the call cannot.
-
-    >>> in_thread(lambda: 7)
-    7
-    """
+    """Make a call in a thread: the wait can be interrupted, the call cannot."""
     answer: list[T] = []
     failures: list[BaseException] = []
 
@@ -168,9 +164,6 @@ def run_cancellable(
     Raises:
         StatementInterrupted: an interrupt came, and the work has ended or was not begun.
         RowMergeError: the error of `find_loss`, after the end of the work.
-
-    >>> run_cancellable(lambda: 7, lambda: None, threading.Event())
-    7
     """
     answer: list[T] = []
     failures: list[BaseException] = []
@@ -223,11 +216,7 @@ def run_cancellable(
 
 
 def to_its_end(call: Callable[[], object]) -> bool:
-    """Make a call with interrupts deferred; return False if a further interrupt ended it.
-
-    >>> to_its_end(lambda: signal.raise_signal(signal.SIGINT))
-    True
-    """
+    """Make a call with interrupts deferred; return False if a further interrupt ended it."""
     try:
         with interrupts_put_off():
             call()
@@ -313,9 +302,6 @@ class StatementGuard:
         free: the next statement may claim the guard: that of a cell, which also covers its report.
         outlasts: defer SIGINT until another handler is installed, as a kernel does at the end of a
             cell.
-
-    >>> StatementGuard().run(lambda: 7)
-    7
     """
 
     def __init__(
@@ -526,11 +512,7 @@ _current: ContextVar[StatementGuard | None] = ContextVar("rowmerge_nb_guard", de
 def guarded(
     work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None
 ) -> T:
-    """Run a statement under the cell's guard or a new one; see `StatementGuard.run`.
-
-    >>> guarded(lambda: 7)
-    7
-    """
+    """Run a statement under the cell's guard or a new one; see `StatementGuard.run`."""
     guard = _current.get()
     if guard is not None and guard.claim():
         return guard.part(work, complete)
@@ -552,11 +534,7 @@ def note_result(result: object) -> None:
 
 
 def at_once(change: Callable[[], T]) -> T:
-    """Make a lasting change of this process, such as a session property.
-
-    >>> at_once(lambda: 7)
-    7
-    """
+    """Make a lasting change of this process, such as a session property."""
     answers: list[T] = []
     no_return(lambda: bool(answers))
     answers.append(change())

@@ -44,7 +44,7 @@ class LoweringTables(Protocol):
         """Return the scan of the target, limited to a semi join's keys if possible."""
 
     def split_numbers(self, count: int) -> Any:
-        """Return a row per split, its number in ``id``, each in its own task."""
+        """Return a row per split, its number in ``id``."""
 
     def in_tasks(
         self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False

@@ -45,20 +45,6 @@ def excluded_rules(*values: str | None) -> str:
 class SessionSettings:
     """The holders of each changed setting of a session; the last release restores the original
     value.
-
-    >>> class Conf(dict):
-    ...     set = dict.__setitem__
-    ...     unset = dict.pop
-    >>> class Session:
-    ...     conf = Conf({"zone": "Asia/Tokyo"})
-    >>> settings = SessionSettings(Session())
-    >>> first, second = settings.hold({"zone": "UTC", "cores": "1"}), settings.hold({"zone": "CET"})
-    >>> Session.conf
-    {'zone': 'CET', 'cores': '1'}
-    >>> settings.release(first); Session.conf
-    {'zone': 'CET'}
-    >>> settings.release(second); Session.conf
-    {'zone': 'Asia/Tokyo'}
     """
 
     def __init__(self, spark: Any) -> None:

@@ -108,8 +108,7 @@ class StatementRun:
 
     Its kinds are subclasses, one level below; what several of them share is in functions.
 
-    A kind defines its `work`, and what it adds to the trace, the result and the errors. Finishing,
-    committing, rolling back and reporting are here, once.
+    A kind defines its `work`, and what it adds to the trace, the result and the errors.
 
     Attributes:
         rehearsable: whether a rollback leaves nothing of the statement.

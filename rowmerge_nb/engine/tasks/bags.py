@@ -16,14 +16,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bag:
-    """Rows and their nonzero counts, by ascending, distinct hashes.
-
-    >>> one, other = Bag.of(np.array([5, 5, 7], np.uint64)), Bag.of(np.array([5, 8], np.uint64))
-    >>> (one - other).hashes.tolist(), (one - other).counts.tolist()
-    ([5, 7, 8], [1, 1, -1])
-    >>> (one - other).more.total, (one - other).less.hashes.tolist()
-    (2, [8])
-    """
+    """Rows and their nonzero counts, by ascending, distinct hashes."""
 
     hashes: Hashes
     counts: npt.NDArray[np.int64]

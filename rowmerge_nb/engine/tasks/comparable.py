@@ -46,11 +46,6 @@ def key_parts(values: pa.Array, *, nulls_meet: bool) -> list[pa.Array]:
     none is NULL.
 
     With `nulls_meet` (IS NOT DISTINCT FROM), NULL equals NULL, NaN equals NaN, and no part is NULL.
-
-    >>> [part.to_pylist() for part in key_parts(pa.array([3, None]), nulls_meet=True)]
-    [[False, True], [3, 0]]
-    >>> [part.to_pylist() for part in key_parts(pa.array([{"a": 3, "b": "x"}, None]), nulls_meet=False)]
-    [[3, None], ['x', None]]
     """
     if nulls_meet:
         parts = _own_parts(values, nulls_meet=True)

@@ -119,11 +119,6 @@ class DuplicateRule:
         paradigm: under CHANGE_ONLY_UPDATED_COLUMNS two acting clauses on one row always fail,
             because row order would matter.
         idle: the case numbers of DO NOTHING clauses, whose rows do not act.
-
-    >>> ids, cases = pa.array([5, 5, 6, 6]), pa.array([-1, -1, 0, 1], pa.int32())
-    >>> duplicates = DuplicateRule(RepeatedMatches.TRINO, RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW).check(ids, cases)
-    >>> duplicates.failing.tolist(), duplicates.warning.tolist()
-    ([5], [6])
     """
 
     name: RepeatedMatches

@@ -26,14 +26,7 @@ LISTED_KEYS = 1_000
 
 @dataclass(frozen=True)
 class SourceKeys:
-    """The values of one join key, without NULLs; integers as int64.
-
-    >>> keys = SourceKeys.of(pa.array([7, 5, None, 7], pa.int32()))
-    >>> keys.contains(pa.chunked_array([pa.array([5, 6, None, 7], pa.int64())])).tolist()
-    [True, False, False, True]
-    >>> keys.domain
-    ColumnDomain(values=(5, 7), low=5, high=7)
-    """
+    """The values of one join key, without NULLs; integers as int64."""
 
     values: pa.Array
 

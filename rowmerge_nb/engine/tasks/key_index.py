@@ -222,11 +222,7 @@ class KeyIndex:
         return every
 
     def occurs(self, column: pa.Array) -> npt.NDArray[np.bool_]:
-        """Return which values of a page's only key column have a match.
-
-        >>> KeyIndex([pa.array(["a", "b"])]).occurs(pa.array(["b", None, "c"])).tolist()
-        [True, False, False]
-        """
+        """Return which values of a page's only key column have a match."""
         mask = np.zeros(len(column), bool)
         for rows, _ in self.matches([column]):
             mask[rows] = True
@@ -268,12 +264,7 @@ class KeyIndex:
 
 
 class SetsIndex:
-    """An index by several sets of keys, of which one must be equal.
-
-    >>> index = SetsIndex([[pa.array([7, 5, None])], [pa.array(["a", "b", "c"])]])
-    >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([[pa.array([5, 9])], [pa.array(["c", "a"])]])]
-    [([0, 0, 1], [1, 2, 0])]
-    """
+    """An index by several sets of keys, of which one must be equal."""
 
     def __init__(self, sets: Sequence[Sequence[pa.Array]]) -> None:
         self._indexes = [KeyIndex(columns) for columns in sets]

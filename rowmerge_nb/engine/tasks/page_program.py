@@ -132,11 +132,6 @@ class PageQuery:
     def answer(self, column: pa.Array) -> pa.Array:
         """Extract the result from a column that repeats it in every row: a value, a list, or rows
         of keys and values.
-
-        >>> PageQuery("$q0", "scalar", pa.int64()).answer(pa.array([7, 7], pa.int32())).to_pylist()
-        [7]
-        >>> PageQuery("$q0", "in", pa.int64()).answer(pa.array([[{"v": 1}, {"v": None}]] * 2)).to_pylist()
-        [1, None]
         """
         first = column.slice(0, 1)
         if self.keys is not None:
@@ -156,10 +151,6 @@ class PageProgram:
     def evaluator(self, row: pa.RecordBatch | None) -> PageEvaluator:
         """Build the evaluator; the first row of `row` has the results of queries, named by their
         symbols.
-
-        >>> program = PageProgram(queries=(PageQuery("$q0", "scalar", pa.int64()),))
-        >>> program.evaluator(pa.RecordBatch.from_pydict({"id": [0], "$q0": [7]})).answers[0].to_pylist()
-        [7]
         """
         return PageEvaluator(
             self,
@@ -500,14 +491,7 @@ _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 
 
 def translated(message: str) -> ExecutionError:
-    """Translate an error message of DuckDB into Trino's words.
-
-    >>> error = translated("Out of Range Error: Overflow in addition of INT32 (20 + 2147483647)!")
-    >>> error.code, error.message
-    ('NUMERIC_VALUE_OUT_OF_RANGE', 'integer addition overflow: 20 + 2147483647')
-    >>> translated("Invalid Input Error: [[DIVISION_BY_ZERO]] Division by zero").code
-    'DIVISION_BY_ZERO'
-    """
+    """Translate an error message of DuckDB into Trino's words."""
     text = message.split("\n\nLINE ", 1)[0].rstrip()
     if marked := _MARKED.search(text):
         return ExecutionError(marked[2], code=marked[1], step="Project")

@@ -75,14 +75,6 @@ class RowChangeProcessor(ABC):
 class ChangeOnlyUpdatedColumnsMergeProcessor(RowChangeProcessor):
     """For connectors that update columns in place: an UPDATE remains one row with operation 3 and
     all columns.
-
-    >>> from rowmerge_nb.spi.page import PageLayout
-    >>> processor = ChangeOnlyUpdatedColumnsMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
-    >>> row = {"v": 5, "present": True, "operation": 3, "case_number": 0}
-    >>> page = pa.RecordBatch.from_pylist(
-    ...     [{"row_id": 7, "merge_row": row, "case_number": 0, "is_distinct": 1}], schema=processor.input_schema)
-    >>> processor.transform_page(page).to_pylist()
-    [{'v': 5, 'operation': 3, 'row_id': 7, 'insert_from_update': 0}]
     """
 
     def transform_page(self, page: Page) -> Page:
@@ -196,13 +188,7 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
 def create_processor(
     paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema
 ) -> RowChangeProcessor:
-    """Build the processor of a paradigm.
-
-    >>> from rowmerge_nb.spi.page import PageLayout
-    >>> columns = pa.schema([("v", "int64"), ("row_id", "int64")])
-    >>> type(create_processor(RowChangeParadigm.DELETE_ROW_AND_INSERT_ROW, PageLayout(1), columns)).__name__
-    'DeleteAndInsertMergeProcessor'
-    """
+    """Build the processor of a paradigm."""
     if paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
         return ChangeOnlyUpdatedColumnsMergeProcessor(layout, columns)
     return DeleteAndInsertMergeProcessor(layout, columns)

@@ -38,9 +38,6 @@ class Intervals:
 
     Args:
         rows: the rows whose values are comparable. All others match nothing.
-
-    >>> Intervals.of(pa.array([1, None]), None).rows.tolist()
-    [0]
     """
 
     lows: Numbers
@@ -91,13 +88,7 @@ class RangeKeys:
 
 
 class RangeIndex:
-    """The rows of a source by interval.
-
-    >>> index = RangeIndex(Intervals.of(pa.array([1, 4, None]), pa.array([5, 6, 9])))
-    >>> days = pa.array([5, 9, 1])
-    >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches(Intervals.of(days, days))]
-    [([0, 0, 2], [0, 1, 0])]
-    """
+    """The rows of a source by interval."""
 
     def __init__(self, intervals: Intervals) -> None:
         lows, highs = intervals.lows[intervals.rows], intervals.highs[intervals.rows]
@@ -120,8 +111,7 @@ class RangeIndex:
         """Yield the pairs of rows with overlapping intervals: page rows in order, repeated per
         match, and source rows.
 
-        There is at least one piece, and each has about `most` pairs. All pairs of a page row are in
-        one piece.
+        `most` limits a piece, as in `rowmerge_nb.engine.tasks.key_index.KeyIndex.matches`.
         """
         rows, starts, counts = self._runs(intervals)
         before = np.cumsum(counts) - counts

@@ -24,10 +24,6 @@ def row_hashes(columns: Sequence[pa.Array], rows: int) -> Hashes:
     """Hash rows by all of their columns, with 64 bits.
 
     As in SQL, there is one zero and one NaN; NULL equals NULL. The order of columns matters.
-
-    >>> one, other = ([pa.array([1, None]), pa.array([None, 1])] for _ in range(2))
-    >>> row_hashes(one, 2).tolist() == row_hashes(other, 2).tolist(), len(set(row_hashes(one, 2).tolist()))
-    (True, 2)
     """
     hashes = np.full(rows, np.uint64(len(columns)), np.uint64)
     with np.errstate(over="ignore"):

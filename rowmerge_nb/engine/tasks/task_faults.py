@@ -48,12 +48,6 @@ class Fault:
         seconds: delay the call instead of raising.
         twice: make the call twice and return the second result; a page that is read has its rows
             twice.
-
-    >>> Fault("finish", call=2).strikes("finish", 2), Fault("finish", call=2).strikes("finish", 3)
-    (True, False)
-    >>> Fault("commit", twice=True).around(lambda: print("committed"), lambda: None)
-    committed
-    committed
     """
 
     step: str

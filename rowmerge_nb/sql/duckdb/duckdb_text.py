@@ -126,13 +126,7 @@ def failure(code: str, *message: str) -> str:
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
-    """Write SQL with long, repeated arguments bound to lambda parameters.
-
-    >>> once(lambda x: f"CASE WHEN {x} = 0 THEN 1 ELSE {x} END", '"a"')
-    'CASE WHEN "a" = 0 THEN 1 ELSE "a" END'
-    >>> once(lambda x: f"CASE WHEN {x} = 0 THEN 1 ELSE {x} END", "+".join(['"a"'] * 60)).count('"a"')
-    60
-    """
+    """Write SQL with long, repeated arguments bound to lambda parameters."""
     sql = write(*texts)
     if not any(len(text) > _LONG and sql.count(text) > 1 for text in texts):
         return sql

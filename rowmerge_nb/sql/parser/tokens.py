@@ -192,11 +192,6 @@ def tokenize(text: str, runs: Runs = Runs.TOKENS) -> tuple[Token, ...]:
 
     Characters that begin no token form one of kind UNKNOWN. An unclosed comment becomes two
     symbols.
-
-    >>> [token.text for token in tokenize("a <> 'it''s' -- no more")]
-    ['a', '<>', "'it''s'", '']
-    >>> [token.kind.value for token in tokenize("VALUES " + "1, " * 100 + "2", Runs.WHOLE)]
-    ['word', 'run of literals', 'end']
     """
     return _Tokenizer(text, runs).tokens()
 

@@ -29,11 +29,7 @@ def marked(text: str, origin: Origin) -> str:
 
 
 def origin_at(text: str, offset: int) -> int | None:
-    """Return the number of the innermost expression at an offset, or None.
-
-    >>> origin_at("/*1*/`a` + (SELECT /*2*/1 / 0/**/) > 3/**/ AND true", 24), origin_at("'/*1*/' + 1", 8)
-    (2, None)
-    """
+    """Return the number of the innermost expression at an offset, or None."""
     around: list[int] = []
     for token in _TOKEN.finditer(text, 0, offset):
         number = token["number"]

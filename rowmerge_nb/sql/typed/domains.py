@@ -35,11 +35,6 @@ _MIRRORED: Final = {"=": "=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint:
     """Return the bounds that a condition sets to columns of a table; ``columns`` maps symbols to
     names.
-
-    >>> from rowmerge_nb.spi.types import BIGINT, BOOLEAN
-    >>> five = e.Apply(BOOLEAN, "<", (e.Column(BIGINT, "id$1"), e.Constant(BIGINT, "5")))
-    >>> constraint_of(five, {"id$1": "id"}).domains
-    {'id': ColumnDomain(values=None, low=None, high=4)}
     """
     domains: dict[str, ColumnDomain] = {}
     for part in conjuncts(condition) if condition is not None else ():
@@ -51,16 +46,7 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
 
 
 def exact_constraint(condition: e.Typed | None, columns: Mapping[str, str]) -> Constraint | None:
-    """Return the constraint that exactly the rows of a condition satisfy.
-
-    >>> from rowmerge_nb.spi.types import BIGINT, BOOLEAN
-    >>> five = e.Apply(BOOLEAN, "<", (e.Column(BIGINT, "id$1"), e.Constant(BIGINT, "5")))
-    >>> exact_constraint(five, {"id$1": "id"}).domains
-    {'id': ColumnDomain(values=None, low=None, high=4)}
-    >>> odd = e.Apply(BOOLEAN, "=", (e.Column(BIGINT, "id$1"), e.Column(BIGINT, "n$2")))
-    >>> exact_constraint(odd, {"id$1": "id", "n$2": "n"}) is None
-    True
-    """
+    """Return the constraint that exactly the rows of a condition satisfy."""
     domains: dict[str, ColumnDomain] = {}
     for part in conjuncts(condition) if condition is not None else ():
         column_domain = _exact_domain(part)

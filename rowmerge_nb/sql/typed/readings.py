@@ -42,14 +42,7 @@ def subquery(
 
 
 def outer_columns(query: q.Query) -> tuple[e.Column, ...]:
-    """Return the columns of surrounding queries that a query reads.
-
-    >>> from rowmerge_nb.spi.types import BIGINT
-    >>> column, other = e.Column(BIGINT, "a"), e.Column(BIGINT, "b", True)
-    >>> scan = q.Scanned("t", ((column, "a"),), lambda: None)
-    >>> outer_columns(q.Selected(scan, e.Apply(BIGINT, "=", (column, other)), ((column, column),))) == (other,)
-    True
-    """
+    """Return the columns of surrounding queries that a query reads."""
     made: set[str] = set()
     read: dict[e.Column, None] = {}
     for part in q.parts_of(query):

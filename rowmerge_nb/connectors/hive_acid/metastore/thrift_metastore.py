@@ -63,11 +63,7 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h":
 
 
 class ThriftMetastore(Metastore):
-    """The metastore of a Hive server.
-
-    Args:
-        uri: ``thrift://host:port``; several, separated by commas, are tried in order.
-    """
+    """The metastore of a Hive server."""
 
     shared: ClassVar[bool] = True
 

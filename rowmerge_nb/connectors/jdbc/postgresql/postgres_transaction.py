@@ -426,7 +426,6 @@ class PostgresTransaction(JdbcTransaction):
             return result
 
     def rollback(self) -> None:
-        """Roll back, then remove the stage."""
         try:
             if self._writer is not None and self._writing:
                 self._writing = False

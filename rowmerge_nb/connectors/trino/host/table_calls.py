@@ -38,8 +38,6 @@ _COLUMN: Final = "ColumnHandle"
 
 
 class TableCalls:
-    """Answers the calls about schemas, tables and columns."""
-
     def __init__(self, plugin: LoadedPlugin, transactions: HostTransactions) -> None:
         self._plugin = plugin
         self._transactions = transactions
