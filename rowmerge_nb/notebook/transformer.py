@@ -26,16 +26,7 @@ _SQL: Final = re.compile(r"(%{1,2})sql(?=\s|$)")
 
 
 class CellTransformer:
-    r"""The transformer of a shell's cells.
-
-    >>> transform = CellTransformer()
-    >>> transform(["%%merge --help\n", "\n"]), transform(["%%merge\n", "DROP TABLE t\n"])
-    (['%merge --help\n'], ['%%merge\n', 'DROP TABLE t\n'])
-    >>> transform(["x = %merge\n", "SELECT 1\n"])
-    ['%%merge -o x\n', 'SELECT 1\n']
-    >>> transform(["# the first\n", "%%merge\n", "SELECT 1\n"])
-    ['%%merge\n', '\n', 'SELECT 1\n']
-    """
+    """The transformer of a shell's cells."""
 
     has_side_effects = True
     """IPython does not call it to find out whether a cell is complete: it may raise."""

@@ -69,10 +69,6 @@ class RuleSettings:
         one_task_bytes: one task does a MERGE whose tables together have up to this many bytes.
         remote_executors: Spark's executors may run on other machines, so DuckDB does not answer
             queries here. Detected for sessions that the engine has started.
-
-    >>> RuleSettings(source_bytes="1 GB")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: source_bytes = '1 GB' is not possible. Give a whole number from 0 on, or None for what the machine has room for.
     """
 
     small_rows: int = 10_000

@@ -20,11 +20,6 @@ if TYPE_CHECKING:
 class Verdicts(ShownSequence[EngineVerdict]):
     """What ten engines' rules answer to one statement; a sequence of `Verdict` that displays as a
     table.
-
-    >>> print(Verdicts([EngineVerdict("Oracle", "runs", 0, "no target row is matched more than once", "", "")]))
-    What other rules about repeated matches answer
-    engine  answer  because
-    Oracle  runs    no target row is matched more than once
     """
 
     @classmethod

@@ -39,12 +39,7 @@ def unknown_catalog(
 
 
 def unconnected_catalog(catalog: str, failure: RowMergeError) -> AnalysisError:
-    """Build the error of a catalog of a project's file that could not be connected.
-
-    >>> from rowmerge_nb.base.errors import SetupError
-    >>> str(unconnected_catalog("ice", SetupError("pyiceberg is not installed", hint="Install it.")))
-    "CATALOG_NOT_FOUND: Catalog 'ice' is not connected: pyiceberg is not installed. Install it."
-    """
+    """Build the error of a catalog of a project's file that could not be connected."""
     return AnalysisError(
         f"Catalog '{catalog}' is not connected: {failure.message}",
         code="CATALOG_NOT_FOUND",

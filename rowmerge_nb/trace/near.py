@@ -74,12 +74,7 @@ class NearRow:
 
     @property
     def kinds(self) -> tuple[Difference, ...]:
-        """The distinct differences.
-
-        >>> row = NearRow(0, {}, ("a ",), ("A",), (Separation(0, (Difference.TRAILING_BLANKS, Difference.CASE)),))
-        >>> [str(kind) for kind in row.kinds]
-        ['trailing blanks', 'case']
-        """
+        """The distinct differences."""
         differences = {
             difference for separation in self.separations for difference in separation.kinds
         }

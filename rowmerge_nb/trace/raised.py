@@ -58,10 +58,6 @@ class Raised:
         page: the first rows of the page argument; None without one, or if too large.
         causes: the chain of causes, the nearest first.
         stack: all lines of the stack, as the connector's language prints them; empty for Python.
-
-    >>> raised = Raised("store_merged_rows", "writer", 0, 2, "KeyError", "'nmae'")
-    >>> raised.where, raised.what
-    ('call 2 of writer 0', "KeyError: 'nmae'")
     """
 
     method: str

@@ -50,15 +50,7 @@ def partition_matters(name: str, table: HiveTable, constraint: Constraint | None
 
 
 def wanted_buckets(table: HiveTable, constraint: Constraint | None) -> frozenset[int] | None:
-    """Return the buckets that may hold rows within a constraint; None for all.
-
-    >>> from rowmerge_nb.spi import ColumnDomain, ColumnMetadata, Constraint, SchemaTableName, parse_type
-    >>> from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
-    >>> column = ColumnMetadata("id", parse_type("bigint"))
-    >>> table = HiveTable("1", SchemaTableName("s", "t"), "/t", (column,), (), ("id",), 4)
-    >>> sorted(wanted_buckets(table, Constraint({"id": ColumnDomain(values=(1, 5, 2))})))
-    [1, 2]
-    """
+    """Return the buckets that may hold rows within a constraint; None for all."""
     if constraint is None or table.bucket_count is None:
         return None
     columns = [

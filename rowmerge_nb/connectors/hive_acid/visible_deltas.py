@@ -228,11 +228,6 @@ def _size(entry: os.DirEntry[str]) -> int:
 def folder_errors(folder: Path) -> Iterator[None]:
     """Raise HIVE_FILE_NOT_FOUND or HIVE_FILESYSTEM_ERROR for errors of the disk in a table's
     folder.
-
-    >>> with folder_errors(Path("w/t")):
-    ...     raise PermissionError(13, "Permission denied")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.ConnectorError: HIVE_FILESYSTEM_ERROR: 'w/t' of a Hive table cannot be read: Permission denied. Check that ...
     """
     try:
         yield
@@ -345,14 +340,6 @@ def visible_deltas(
 
     Returns:
         Directories, each with the largest write id to skip, or 0.
-
-    >>> def selected(*names, above=0):
-    ...     directories = [d for d in map(parse_directory, names) if d is not None]
-    ...     return [(d.name, elsewhere) for d, elsewhere in visible_deltas(directories, ValidWriteIds(9), above)]
-    >>> selected("delta_1_1", "delta_1_3", "delta_3_3", "delta_4_4")
-    [('delta_1_3', 0), ('delta_4_4', 0)]
-    >>> selected("delta_1_4", "delta_3_6_v9"), selected("delta_2_5_v7", above=3)
-    ([('delta_1_4', 0), ('delta_3_6_v9', 4)], [('delta_2_5_v7', 3)])
     """
     selection: list[tuple[AcidDirectory, int]] = []
     current = above

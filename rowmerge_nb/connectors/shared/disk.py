@@ -21,13 +21,7 @@ _DENIED: Final = {errno.EACCES, errno.EPERM, errno.EROFS}
 
 @contextmanager
 def writing(what: str, code: str) -> Iterator[None]:
-    """Convert errors of writing ``what``, which begins the message.
-
-    >>> with writing("File '/w/a.orc'", "HIVE_WRITER_DATA_ERROR"):
-    ...     raise OSError(28, "No space left on device")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.ConnectorError: GENERIC_INSUFFICIENT_RESOURCES: File '/w/a.orc' cannot be written: No space left on device. ...
-    """
+    """Convert errors of writing ``what``, which begins the message."""
     try:
         yield
     except OSError as error:
@@ -40,11 +34,6 @@ def reading(what: str, code: str) -> Iterator[None]:
 
     Raises:
         ConnectorError: that code.
-
-    >>> with reading("Directory '/w'", "HIVE_FILESYSTEM_ERROR"):
-    ...     raise OSError(24, "Too many open files")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.ConnectorError: HIVE_FILESYSTEM_ERROR: Directory '/w' cannot be read: Too many open files. ...
     """
     try:
         yield

@@ -53,15 +53,7 @@ class HostLog:
 
 
 def telling_lines(lines: Sequence[str]) -> list[str]:
-    """Return the line with the reason of an end, and the plugin's first frame after it.
-
-    >>> telling_lines(["hello", "FINE: Runtime.exit() called with status: 3",
-    ...     "at java.base/java.lang.Runtime.logRuntimeExit(Runtime.java:9)",
-    ...     "at shelf//shop.Sink.finish(Sink.java:9)", "bye"])
-    ['FINE: Runtime.exit() called with status: 3', 'at shop.Sink.finish(Sink.java:9)']
-    >>> telling_lines(["a", "b", "c", "d"])
-    ['b', 'c', 'd']
-    """
+    """Return the line with the reason of an end, and the plugin's first frame after it."""
     index = next((i for i in reversed(range(len(lines))) if _REASON.search(lines[i])), None)
     if index is None:
         return list(lines[-_LINES:])

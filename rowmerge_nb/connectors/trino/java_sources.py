@@ -85,11 +85,7 @@ def _texts(path: Path, name: str) -> Iterator[str]:
 
 
 def _around(lines: Sequence[str], line: int) -> CodeLines:
-    """Return a line and its neighbors.
-
-    >>> _around(["class Sink {", "    void finish() {", "        end();", "    }"], 3)
-    ((1, 'class Sink {'), (2, '    void finish() {'), (3, '        end();'), (4, '    }'))
-    """
+    """Return a line and its neighbors."""
     if line > len(lines):
         return ()
     first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)

@@ -116,11 +116,7 @@ def java_handle(value: Mapping[str, Any]) -> JavaHandle:
 
 
 def _lost_field(loss: Mapping[str, Any]) -> str:
-    """Return a sentence about a field that a handle has lost as JSON.
-
-    >>> _lost_field({"class": "shop.Merge", "field": "codes", "before": "[1]", "after": "null"})
-    'The field shop.Merge.codes is lost in the JSON of its handle: tasks get null, not [1].'
-    """
+    """Return a sentence about a field that a handle has lost as JSON."""
     before = str(loss["before"])
     value = before if len(before) <= _MOST_TEXT else f"{before[:_MOST_TEXT]}…"
     return (

@@ -130,12 +130,7 @@ def connect(catalogs: Catalogs, request: ConnectionRequest, *, check: bool) -> C
 
 
 def validate(request: ConnectionRequest) -> None:
-    """Check the store and the names of the properties of a request, without connecting.
-
-    >>> validate(ConnectionRequest("iceberg", properties={"warehose": "w"}))
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The store iceberg has no property 'warehose'. Did you mean 'warehouse'? Its properties are: warehouse, catalog, properties, min_retention_days, create.
-    """
+    """Check the store and the names of the properties of a request, without connecting."""
     location = None if request.location is None else os.fspath(request.location)
     _raw_properties(factory_of(request.store, location), location, request)
 

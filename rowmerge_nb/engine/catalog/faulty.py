@@ -30,16 +30,6 @@ if TYPE_CHECKING:
 class FaultyConnector(Connector):
     """A connector that delegates to another, with an injected fault, which may be reassigned
     between statements.
-
-    >>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
-    >>> connector = FaultyConnector(MemoryConnector(), Fault("begin_transaction"))
-    >>> connector.name
-    'memory'
-    >>> connector.begin_transaction()
-    Traceback (most recent call last):
-    OSError: the disk is full
-    >>> connector.calls
-    ['begin_transaction']
     """
 
     def __init__(self, connector: Connector, fault: Fault | None = None) -> None:

@@ -46,11 +46,6 @@ def exact_objects(values: Sequence[Any], *, pandas: bool) -> tuple[Type, pa.Chun
     type.
 
     With ``pandas``, NaN means NULL.
-
-    >>> import datetime as dt
-    >>> kind, moments = exact_objects([dt.date(2024, 1, 1), dt.datetime(2024, 1, 1, 12)], pandas=True)
-    >>> str(kind), [str(moment) for moment in moments]
-    ('timestamp(6)', ['2024-01-01 00:00:00', '2024-01-01 12:00:00'])
     """
 
     def convert(some: Sequence[Any]) -> tuple[Type, pa.ChunkedArray]:

@@ -15,12 +15,7 @@ if TYPE_CHECKING:
 
 
 def refuse_options(what: str, names: Iterable[str], options: Mapping[str, Any]) -> None:
-    """Raise INVALID_ARGUMENTS for the first option that has a value.
-
-    >>> refuse_options("The lab", ["fault", "near"], {"near": True})
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.RowMergeError: INVALID_ARGUMENTS: The lab and the option near do not go together. Leave near out.
-    """
+    """Raise INVALID_ARGUMENTS for the first option that has a value."""
     for name in names:
         if options.get(name):
             raise RowMergeError(

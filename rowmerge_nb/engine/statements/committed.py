@@ -80,11 +80,7 @@ def keeping_of(run: StatementRun) -> Keeping:
 
 
 def unacknowledged(writers: Sequence[WriterRecord]) -> str:
-    """Report sinks that stored rows and returned no fragment; ``""`` if there are none.
-
-    >>> unacknowledged([WriterRecord(0, {1: 2}, 1, 0, 0, 2), WriterRecord(1, {1: 2}, 1, 1, 9, 2)])
-    'finish() of 1 sink gave no fragment for 2 rows.'
-    """
+    """Report sinks that stored rows and returned no fragment; ``""`` if there are none."""
     silent = [writer for writer in writers if not writer.fragments and any(writer.rows.values())]
     rows = plural(sum(sum(writer.rows.values()) for writer in silent), "row")
     return (

@@ -174,12 +174,7 @@ def for_spark(arrow_type: pa.DataType) -> pa.DataType:
 
 
 def page_of(value: Any, columns: int, source: str) -> Page:
-    """Check the return value of a page source.
-
-    >>> page_of([1], 1, "MySource")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.ConnectorError: GENERIC_INTERNAL_ERROR: MySource.get_next_page gave list; it gives a pyarrow.RecordBatch, and None at its end
-    """
+    """Check the return value of a page source."""
     if not isinstance(value, pa.RecordBatch):
         raise ConnectorError(
             f"{source}.get_next_page gave {type(value).__name__}; it gives a pyarrow.RecordBatch,"

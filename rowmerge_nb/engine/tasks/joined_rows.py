@@ -48,14 +48,7 @@ class Side:
 
 @dataclass(frozen=True)
 class JoinedRows:
-    """Joined rows, whose channels are gathered lazily; the sides have disjoint symbols.
-
-    >>> target = pa.RecordBatch.from_pydict({"id": [7, 8]})
-    >>> source = pa.RecordBatch.from_pydict({"new": ["a", "b"]})
-    >>> rows = JoinedRows(2, (Side(target, np.array([1, NO_ROW])), Side(source, np.array([0, 1]))))
-    >>> rows.page(["new", "id"]).to_pydict()
-    {'new': ['a', 'b'], 'id': [8, None]}
-    """
+    """Joined rows, whose channels are gathered lazily; the sides have disjoint symbols."""
 
     count: int
     sides: tuple[Side, ...]

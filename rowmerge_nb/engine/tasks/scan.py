@@ -156,13 +156,7 @@ class CellPass:
 
 
 def cell_of(page: pa.RecordBatch) -> bytes:
-    """Serialize a page as an Arrow stream.
-
-    >>> [cell] = pa.array([cell_of(pa.record_batch({"a": [1, 2]}))])
-    >>> batch = pa.record_batch({"id": [0], "cell": pa.array([cell.as_py()])})
-    >>> [page.to_pydict() for page in CellPass()([batch])]
-    [{'a': [1, 2]}]
-    """
+    """Serialize a page as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, page.schema) as writer:
         writer.write_batch(page)

@@ -43,14 +43,6 @@ class SentPages:
 
     Args:
         folder: a folder that all tasks can access; None to send pages as bytes.
-
-    >>> import tempfile
-    >>> page = pa.record_batch({"a": [1, 2]})
-    >>> with tempfile.TemporaryDirectory() as folder, SentPages(folder, page.schema) as sent:
-    ...     cells = [sent.cell(page), sent.cell(page.slice(1))]
-    ...     sent.close()
-    ...     [received.to_pydict() for received in received_pages([pa.record_batch({"n": [0, 1], "cell": cells})], in_files=True)]
-    [{'a': [1, 2]}, {'a': [2]}]
     """
 
     def __init__(self, folder: str | None, schema: pa.Schema) -> None:

@@ -66,11 +66,7 @@ class Fault:
 
     @property
     def what(self) -> str:
-        """A description of the fault.
-
-        >>> Fault("finish", call=2, after=True).what, Fault("commit", twice=True).what
-        ('call 2 of finish raised an error after its work', 'every call of commit was made twice')
-        """
+        """A description of the fault."""
         call = f"call {self.call} of {self.step}" if self.call else f"every call of {self.step}"
         if self.twice:
             return (

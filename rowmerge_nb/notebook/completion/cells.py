@@ -66,15 +66,6 @@ def where(text: str, line: int, column: int) -> OptionLine | Braces | Text | Sql
     r"""Return the position of the cursor; None outside of this project's magics.
 
     ``line`` is 0-based, ``column`` counts characters before the cursor.
-
-    >>> where("%%merge --du", 0, 12)
-    OptionLine(line='--du', is_cell=True)
-    >>> where("%%merge\nSELECT a.am FROM acc a", 1, 11)
-    Sql(before='SELECT ', qualifier=('a',), word='am', after=' FROM acc a', options='', is_closed=False)
-    >>> where("%%merge\nSELECT {{ li", 1, 12)
-    Braces(code=' li')
-    >>> where("SELECT a", 0, 8) is None
-    True
     """
     lines = text.split("\n")
     first = next((number for number, content in enumerate(lines) if content.strip()), 0)

@@ -16,12 +16,6 @@ def in_options(
 ) -> tuple[str, list[tuple[str, str]]]:
     """Return the incomplete word and its completions, each with a label; ``variables`` are names of
     engines.
-
-    >>> from rowmerge_nb.notebook.completion.cells import OptionLine
-    >>> in_options(OptionLine("--du", True))
-    ('--du', [('--duplicates', 'option')])
-    >>> in_options(OptionLine("--show plan,di", True))
-    ('di', [('diff', 'part of the report')])
     """
     *earlier, word = at.line.split(" ")
     if earlier and earlier[0].lower() == "connect" and not at.is_cell:

@@ -52,13 +52,7 @@ _DIGESTED: Final = 1260
 
 
 def aggregate_text(call: Aggregate) -> str:
-    """Return an aggregate over columns, or raise UnprintableError.
-
-    >>> from rowmerge_nb.spi.types import BIGINT
-    >>> from rowmerge_nb.sql.typed.expressions import Aggregate, Column
-    >>> aggregate_text(Aggregate(BIGINT, "count", (Column(BIGINT, "id"),), distinct=True))
-    'count(DISTINCT "id")'
-    """
+    """Return an aggregate over columns, or raise UnprintableError."""
     writer = _WRITERS.get((call.name, len(call.arguments)))
     if writer is None or call.order_by:
         raise UnprintableError(f"the aggregate {call.name}")
@@ -72,13 +66,7 @@ def check_grouped(sql_type: Type) -> None:
 
 
 def guarded_key(key: Column) -> str:
-    """Return a key that raises an error for values that the engines may group differently.
-
-    >>> from rowmerge_nb.spi.types import DOUBLE
-    >>> from rowmerge_nb.sql.typed.expressions import Column
-    >>> guarded_key(Column(DOUBLE, "x")).startswith('CASE WHEN isnan("x") OR ("x" = 0 AND signbit("x")) THEN ')
-    True
-    """
+    """Return a key that raises an error for values that the engines may group differently."""
     column = quoted(key.symbol)
     return (
         f"CASE WHEN {_is_odd(column)} THEN {failure(DOUBT, text_literal('groups of such values'))}"

@@ -66,12 +66,7 @@ def duckdb_type(sql_type: Type) -> str:
 
 
 def field_names(sql_type: Type) -> list[str]:
-    """Return unique names for the fields of a row.
-
-    >>> from rowmerge_nb.spi.types import INTEGER, row_of
-    >>> field_names(row_of([("a", INTEGER), (None, INTEGER), ("A", INTEGER)]))
-    ['a', 'field1', 'A$2']
-    """
+    """Return unique names for the fields of a row."""
     names: list[str] = []
     for index, name in enumerate(sql_type.fields):
         base_name = name or f"field{index}"
@@ -92,12 +87,7 @@ def text_literal(value: str) -> str:
 
 
 def literal(sql_type: Type, value: str | None) -> str:
-    """Write a constant with its type.
-
-    >>> from rowmerge_nb.spi.types import DATE, INTEGER
-    >>> literal(INTEGER, "-3"), literal(DATE, None)
-    ('CAST(-3 AS INTEGER)', 'CAST(NULL AS DATE)')
-    """
+    """Write a constant with its type."""
     if value is None:
         return "NULL" if sql_type == UNKNOWN else f"CAST(NULL AS {duckdb_type(sql_type)})"
     type_text = duckdb_type(sql_type)
@@ -117,11 +107,7 @@ def literal(sql_type: Type, value: str | None) -> str:
 
 
 def failure(code: str, *message: str) -> str:
-    """Write SQL that raises an error with Trino's code and a message of SQL parts.
-
-    >>> failure("DIVISION_BY_ZERO", "'Division by zero'")
-    "error('[[DIVISION_BY_ZERO]] ' || 'Division by zero')"
-    """
+    """Write SQL that raises an error with Trino's code and a message of SQL parts."""
     return f"error('[[{code}]] ' || {' || '.join(message)})"
 
 
@@ -136,9 +122,6 @@ def once(write: Callable[..., str], *texts: str) -> str:
 def bound(write: Callable[..., str], *texts: str) -> str:
     """Bind arguments to lambda parameters, or repeat them beside a subquery, which lambdas cannot
     contain.
-
-    >>> bound(lambda x: f"{x} * {x}", "(a + 1)")
-    'list_transform([(a + 1)], lambda v1_0: v1_0 * v1_0)[1]'
     """
     sql = write(*texts)
     if "(SELECT " in sql:

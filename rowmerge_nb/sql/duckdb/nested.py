@@ -15,24 +15,12 @@ _CODE = "INVALID_FUNCTION_ARGUMENT"
 
 
 def array_text(texts: Sequence[str], sql_type: Type) -> str:
-    """Write an array.
-
-    >>> from rowmerge_nb.spi.types import INTEGER, array_of
-    >>> array_text(["1", "2"], array_of(INTEGER))
-    'CAST([1, 2] AS INTEGER[])'
-    """
     if sql_type.parameters[0] == UNKNOWN:
         raise UnprintableError(f"an array of type {sql_type}")
     return f"CAST([{', '.join(texts)}] AS {duckdb_type(sql_type)})"
 
 
 def row_text(texts: Sequence[str], sql_type: Type) -> str:
-    """Write a row.
-
-    >>> from rowmerge_nb.spi.types import INTEGER, row_of
-    >>> row_text(["1"], row_of([("a", INTEGER)]))
-    'CAST(struct_pack("a" := 1) AS STRUCT("a" INTEGER))'
-    """
     pairs = ", ".join(
         f"{quoted(name)} := {text}" for name, text in zip(field_names(sql_type), texts, strict=True)
     )

@@ -107,12 +107,7 @@ class PagePrinter:
         return self.value(node)
 
     def value(self, node: e.Typed) -> str:
-        """Print an expression, or raise UnprintableError.
-
-        >>> from rowmerge_nb.spi.types import INTEGER
-        >>> PagePrinter().value(e.Apply(BOOLEAN, "=", (e.Column(INTEGER, "a"), e.Constant(INTEGER, "1"))))
-        '("a" = CAST(1 AS INTEGER))'
-        """
+        """Print an expression, or raise UnprintableError."""
         return self._bounded(_Printer(self, safe=False).text(node))
 
     def numbered(self, query: e.Subquery) -> str:

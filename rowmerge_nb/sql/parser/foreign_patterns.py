@@ -456,13 +456,7 @@ first group; the first pattern that fits counts.
 
 
 def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> str | None:
-    """Return the hint of the first pattern that fits the tokens around the wrong one.
-
-    >>> from rowmerge_nb.sql.parser.tokens import tokenize, Runs
-    >>> sql = "SELECT a FROM t WHERE b ~ '^x'"
-    >>> pattern_hint(sql, tokenize(sql, Runs.TOKENS), 6)
-    "Write regexp_like(b, '^x') instead of ~."
-    """
+    """Return the hint of the first pattern that fits the tokens around the wrong one."""
     line = _line(text, tokens, index)
     for pattern, hint in PATTERNS:
         match = _compiled(pattern).search(line)

@@ -45,11 +45,7 @@ class ParameterPlace:
 
 
 def parameter_places(text: str) -> list[ParameterPlace]:
-    """Return the places of a statement's parameters.
-
-    >>> [place.row_count for place in parameter_places("SELECT ?, '?' FROM t OFFSET ? FETCH NEXT ? ROWS ONLY")]
-    ['', 'OFFSET', 'FETCH FIRST']
-    """
+    """Return the places of a statement's parameters."""
     tokens = tokenize(text, Runs.WHOLE)
     places = []
     for index, token in enumerate(tokens):

@@ -82,13 +82,7 @@ class Place:
 def place(
     before: str, after: str = "", *, qualified: bool = False, extended: bool = False
 ) -> Place:
-    """Return what the grammar allows between two parts of a text.
-
-    >>> sorted(place("MERGE INTO t USING s ON t.a = s.a WHEN ").words)
-    ['MATCHED', 'NOT']
-    >>> [name.text for relation in place("SELECT ", " FROM lake.t").relations for name in relation.name.parts]
-    ['lake', 't']
-    """
+    """Return what the grammar allows between two parts of a text."""
     prefix_reader = _read(before, len(before), extended=extended)
     # What follows can be parsed only with a name at the place.
     whole = _read(f"{before}{_DUMMY}{after}", len(before), extended=extended)

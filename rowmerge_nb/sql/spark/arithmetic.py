@@ -253,12 +253,7 @@ def _negated_as_text(text: str, sql_type: Type) -> str:
 
 
 def absolute(text: str, sql_type: Type) -> str:
-    """Write the absolute value of a decimal.
-
-    >>> from rowmerge_nb.spi.types import decimal_of
-    >>> absolute("x", decimal_of(34, 2)), absolute("x", decimal_of(38, 2))
-    ('abs(x)', "CAST(ltrim('-', CAST(x AS STRING)) AS DECIMAL(38,2))")
-    """
+    """Write the absolute value of a decimal."""
     if sql_type.parameters[0] <= ROUNDED_DIGITS:
         return f"abs({text})"
     return f"CAST(ltrim('-', CAST({text} AS STRING)) AS {spark_type(sql_type)})"

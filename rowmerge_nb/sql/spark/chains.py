@@ -48,14 +48,7 @@ def chain_text(node: e.Apply, write: Write, *, is_tried: bool) -> str:
 
 
 def unrolled(node: e.Apply) -> e.Apply:
-    """Return nested operators as a chain.
-
-    >>> from rowmerge_nb.spi.types import BIGINT
-    >>> a = e.Column(BIGINT, "a")
-    >>> sums = e.Apply(BIGINT, "arithmetic", (e.Apply(BIGINT, "arithmetic", (a, a), "+"), a), "-")
-    >>> [part.detail for part in unrolled(sums).arguments]
-    ['+', '-']
-    """
+    """Return nested operators as a chain."""
     steps: list[e.Typed] = []
     last = node
     while True:

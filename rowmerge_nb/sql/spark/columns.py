@@ -26,11 +26,7 @@ def names(columns: Iterable[e.Column]) -> str:
 
 
 def item(text: str, symbol: str) -> str:
-    """Write a value with an alias if needed.
-
-    >>> item("`a`", "a"), item("`a`", "b")
-    ('`a`', '`a` AS `b`')
-    """
+    """Write a value with an alias if needed."""
     return text if text == backquoted(symbol) else f"{text} AS {backquoted(symbol)}"
 
 

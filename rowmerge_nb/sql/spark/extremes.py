@@ -66,10 +66,6 @@ def sort_key(text: str, sql_type: Type, *, smallest: bool) -> str:
     Trino takes NaN, and NULL within a row or an array, for the smallest value with NULLS FIRST, MAX
     and GREATEST, and for the largest elsewhere. For Spark NaN is always the largest, and NULL
     within a value the smallest.
-
-    >>> from rowmerge_nb.spi.types import BIGINT, array_of
-    >>> sort_key("`a`", BIGINT, smallest=True), sort_key("`a`", array_of(BIGINT), smallest=False)
-    ('`a`', "transform(`a`, x -> named_struct('null', x IS NULL, 'value', x))")
     """
     if is_float(sql_type) and smallest:
         return (

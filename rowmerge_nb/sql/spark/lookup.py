@@ -33,14 +33,7 @@ _LIST: Final = "\0"
 
 
 def looked_up(text: str, constants: ConstantSet) -> str:
-    """Write whether a value is in a list.
-
-    >>> from rowmerge_nb.spi.types import INTEGER
-    >>> from rowmerge_nb.sql.typed.constant_set import ConstantSet
-    >>> looked_up("`a`", ConstantSet(INTEGER, pa.array([1, 2], pa.int32()), False))
-    "array_contains(get(from_json('[[1,2]]', 'ARRAY<ARRAY<BIGINT>>', map('mode', 'FAILFAST')), CAST(pmod(CAST(`a` AS BIGINT), 1L)
-    AS INT)), CAST(`a` AS BIGINT))"
-    """
+    """Write whether a value is in a list."""
     keys, numbers = _keys(constants.values, constants.type)
     count = max(len(keys) // _IN_A_BUCKET, 1)
     key_type = _KEY_TYPES.get(keys.type, "STRING")

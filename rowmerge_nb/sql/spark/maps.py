@@ -18,12 +18,6 @@ if TYPE_CHECKING:
 def as_entries(text: str, sql_type: Type) -> str:
     """Write a value with sorted entries instead of maps; NULL equals NULL, and NaN NaN, as in
     Trino's groups.
-
-    >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
-    >>> as_entries("`m`", Type("map", (VARCHAR, BIGINT)))
-    'sort_array(map_entries(`m`))'
-    >>> as_entries("`b`", BIGINT)
-    '`b`'
     """
     if sql_type.base != "map":
         return _within(text, sql_type, as_entries)
@@ -39,12 +33,7 @@ def as_entries(text: str, sql_type: Type) -> str:
 
 
 def as_maps(text: str, sql_type: Type) -> str:
-    """Restore the maps of `as_entries`.
-
-    >>> from rowmerge_nb.spi.types import BIGINT, VARCHAR, Type
-    >>> as_maps("`m`", Type("map", (VARCHAR, BIGINT)))
-    'map_from_entries(`m`)'
-    """
+    """Restore the maps of `as_entries`."""
     if sql_type.base != "map":
         return _within(text, sql_type, as_maps)
     key, value = sql_type.parameters

@@ -17,13 +17,7 @@ _TOKEN: Final = re.compile(r"'(?:[^'\\]|\\.)*'|`[^`]*`|/\*(?P<number>\d*)\*/", r
 
 
 def marked(text: str, origin: Origin) -> str:
-    """Mark an expression's text, and its unnumbered errors.
-
-    >>> from rowmerge_nb.sql.tree.statements import Span
-    >>> from rowmerge_nb.sql.typed.expressions import Origin
-    >>> marked("raise_error('[[DIVISION_BY_ZERO]] Division by zero')", Origin(4, Span(0, 1, 1, 1)))
-    "/*4*/raise_error('[[DIVISION_BY_ZERO@4]] Division by zero')/**/"
-    """
+    """Mark an expression's text, and its unnumbered errors."""
     numbered = _FAILURE.sub(rf"raise_error(\g<1>'[[\g<2>@{origin.number}]] ", text)
     return f"/*{origin.number}*/{numbered}/**/"
 

@@ -35,13 +35,6 @@ _texts: Final[WeakKeyDictionary[q.Query, str]] = WeakKeyDictionary()
 
 
 def print_query(query: q.Query, symbols: Sequence[str] | None = None) -> str:
-    """Print a query.
-
-    >>> from rowmerge_nb.spi.types import BIGINT
-    >>> scan = q.Scanned("t", ((e.Column(BIGINT, "id_1"), "id"),), lambda: None, view="v")
-    >>> print_query(q.Ordered(scan, (), 5, 0))
-    'SELECT `id_1` FROM (SELECT c0 AS `id_1` FROM `v`) AS `$r1` LIMIT 5'
-    """
     with room():
         printer = _QueryPrinter()
         if symbols is None or [column.symbol for column in q.columns_of(query)] == list(symbols):
@@ -50,15 +43,7 @@ def print_query(query: q.Query, symbols: Sequence[str] | None = None) -> str:
 
 
 def subquery_text(node: e.Subquery) -> str:
-    """Print a subquery: one column, or any number for EXISTS.
-
-    >>> from rowmerge_nb.spi.types import BIGINT
-    >>> from rowmerge_nb.sql.typed.readings import subquery
-    >>> column = e.Column(BIGINT, "a")
-    >>> query = q.Selected(None, None, ((column, e.Constant(BIGINT, "1")),))
-    >>> subquery_text(subquery(BIGINT, "scalar", query))
-    'SELECT 1L AS `a`'
-    """
+    """Print a subquery: one column, or any number for EXISTS."""
     query = node.query
     if query not in _texts:
         _texts[query] = print_query(query)

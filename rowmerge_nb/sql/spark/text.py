@@ -21,13 +21,7 @@ _SIMPLE = re.compile(r"`(?:[^`]|``)+`|[\w.]+|\(- [\w.]+\)")
 
 
 def once(write: Callable[..., str], *texts: str) -> str:
-    """Write Spark SQL with long, repeated arguments bound to lambda parameters.
-
-    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a`")
-    'IF(`a` = 0, 1, `a`)'
-    >>> once(lambda x: f"IF({x} = 0, 1, {x})", "`a` + " * 20 + "1").count("`a`")
-    20
-    """
+    """Write Spark SQL with long, repeated arguments bound to lambda parameters."""
     sql = write(*texts)
     if not any(len(text) > _LONG and sql.count(text) > 1 for text in texts):
         return sql
@@ -49,11 +43,7 @@ def once(write: Callable[..., str], *texts: str) -> str:
 
 
 def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str]) -> str:
-    r"""Write Spark SQL over the groups of a regular expression, which is matched once.
-
-    >>> groups("`a`", "'(.)-(.)'", 2, lambda g: f"concat({g[1]}, {g[0]})")
-    "transform(array(split(regexp_replace(`a`, '(.)-(.)', '$1\\u001F$2'), '\\u001F', 2)), `$g` -> concat(`$g`[1], `$g`[0]))[0]"
-    """
+    """Write Spark SQL over the groups of a regular expression, which is matched once."""
     marks = "\\u001F".join(f"${number}" for number in range(1, count + 1))
     parts = f"split(regexp_replace({text}, {regex}, '{marks}'), '\\u001F', {count})"
     if "(SELECT " in text:
@@ -65,14 +55,7 @@ def groups(text: str, regex: str, count: int, write: Callable[[list[str]], str])
 
 
 def fail(code: str, *message: str) -> str:
-    """Write Spark SQL that raises an error with Trino's code and a message of SQL parts.
-
-    >>> from rowmerge_nb.sql.typed.expressions import text_literal
-    >>> fail("DIVISION_BY_ZERO", text_literal("Division by zero"))
-    "raise_error('[[DIVISION_BY_ZERO]] Division by zero')"
-    >>> fail("INVALID_CAST_ARGUMENT", text_literal("Cannot cast "), "CAST(`x` AS STRING)")
-    "raise_error(concat('[[INVALID_CAST_ARGUMENT]] Cannot cast ', CAST(`x` AS STRING)))"
-    """
+    """Write Spark SQL that raises an error with Trino's code and a message of SQL parts."""
     mark = f"[[{code}]] "
     if message and message[0].startswith("'"):
         first = f"'{mark}{message[0][1:]}"

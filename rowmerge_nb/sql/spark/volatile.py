@@ -88,9 +88,5 @@ def unused_name(texts: Sequence[str]) -> str:
 
 
 def bound(name: str, value: str, body: str) -> str:
-    """Write Spark SQL with a parameter bound to a value.
-
-    >>> bound("`$v0`", "rand()", "`$v0` * `$v0`")
-    'transform(array(rand()), `$v0` -> `$v0` * `$v0`)[0]'
-    """
+    """Write Spark SQL with a parameter bound to a value."""
     return f"transform(array({value}), {name} -> {body})[0]"

@@ -53,9 +53,6 @@ def find_run(text: str, start: int, *, rows: bool) -> int:
     Returns:
         The offset after the run; or, without a long run, the negated offset up to which there is
         none.
-
-    >>> find_run("VALUES " + ", ".join(["(1, 'a')"] * 50) + " LIMIT 3", 7, rows=True)
-    495
     """
     pattern = _ITEMS
     if rows and text.startswith("(", start):
@@ -77,11 +74,7 @@ def find_run(text: str, start: int, *, rows: bool) -> int:
 
 
 def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the end of a run's first part, and the start of its last.
-
-    >>> run_ends("VALUES (1, 2), (3, 4), (5, 6)", 7, 29)
-    (13, 23)
-    """
+    """Return the end of a run's first part, and the start of its last."""
     row = text[start] == "("
     part = _ROW if row else _PART
     first = part.match(text, start)

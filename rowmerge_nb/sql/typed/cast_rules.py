@@ -56,12 +56,7 @@ _READ: Final = frozenset({"boolean", "varchar", "json", "number"})
 
 
 def can_cast(source: Type, target: Type) -> bool:
-    """Return whether Trino has a cast from one type to the other.
-
-    >>> from rowmerge_nb.spi.types import DATE, INTEGER, VARCHAR
-    >>> can_cast(DATE, INTEGER), can_cast(VARCHAR, DATE)
-    (False, True)
-    """
+    """Return whether Trino has a cast from one type to the other."""
     if source == UNKNOWN or can_coerce(source, target):
         return True
     if source.base in _NESTED and target.base in _NESTED:
@@ -79,12 +74,7 @@ def can_cast(source: Type, target: Type) -> bool:
 
 
 def json_refusal(source: Type, target: Type) -> tuple[str, str] | None:
-    """Return Trino's code and message of a nested cast to or from JSON, unless a type is to blame.
-
-    >>> from rowmerge_nb.spi.types import JSON, parse_type
-    >>> json_refusal(parse_type("map(date, integer)"), JSON)
-    ('INVALID_CAST_ARGUMENT', 'Cannot cast map(date, integer) to JSON')
-    """
+    """Return Trino's code and message of a nested cast to or from JSON, unless a type is to blame."""
     if source.base == "row" and target.base == "json":
         wrong = next((leaf for leaf in leaves(source) if not has_json_form(leaf)), source)
         return "INVALID_FUNCTION_ARGUMENT", f"Unsupported type: {wrong}"
@@ -99,10 +89,6 @@ def is_cast_supported(source: Type, target: Type) -> bool:
     """Return whether this engine has a cast that Trino has.
 
     It reads no texts in JSON beside decimals, and no number.
-
-    >>> from rowmerge_nb.spi.types import JSON, VARCHAR, decimal_of, row_of
-    >>> is_cast_supported(JSON, row_of([("a", VARCHAR)])), is_cast_supported(JSON, row_of([("a", VARCHAR), ("b", decimal_of(5))]))
-    (True, False)
     """
     if source.base != "json" or target.base == "json":
         return True

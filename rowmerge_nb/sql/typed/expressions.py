@@ -188,13 +188,7 @@ class Subquery(Typed):
 
 
 def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
-    """Return the chain of a first value and its steps; concatenations alone become one.
-
-    >>> a, kind = Column(Type("varchar"), "a"), Type("varchar")
-    >>> step = Apply(kind, "concat", (Variable(kind, SO_FAR), a))
-    >>> chain_of(kind, [a, step, step]) == Apply(kind, "concat", (a, a, a))
-    True
-    """
+    """Return the chain of a first value and its steps; concatenations alone become one."""
     first, *steps = arguments
     if not steps:
         return first
@@ -249,11 +243,7 @@ def is_aggregated(node: Typed) -> bool:
 
 
 def references(node: Typed) -> frozenset[str]:
-    """Return the symbols of an expression, also within subqueries.
-
-    >>> sorted(references(Apply(Type("boolean"), "=", (Column(Type("date"), "a"), Column(Type("date"), "b")))))
-    ['a', 'b']
-    """
+    """Return the symbols of an expression, also within subqueries."""
     return frozenset(part.symbol for part in walk(node) if isinstance(part, Column))
 
 
@@ -308,12 +298,7 @@ def is_opaque(node: Typed) -> bool:
 
 
 def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
-    """Return an expression with its parts that equal the first of a pair replaced by the second.
-
-    >>> a, b = Column(Type("date"), "a"), Column(Type("date"), "b")
-    >>> replaced(Apply(Type("date"), "coalesce", (a,)), [(a, b)]).arguments[0] is b
-    True
-    """
+    """Return an expression with its parts that equal the first of a pair replaced by the second."""
     found = next((new for old, new in pairs if old == node), None)
     if found is not None:
         return found
@@ -350,11 +335,7 @@ def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
 
 
 def case_text(texts: list[str]) -> str:
-    """Write CASE with the texts of its conditions and values, and of ELSE.
-
-    >>> case_text(["a", "1", "b", "2", "3"])
-    'CASE WHEN a THEN 1 WHEN b THEN 2 ELSE 3 END'
-    """
+    """Write CASE with the texts of its conditions and values, and of ELSE."""
     default = f" ELSE {texts.pop()}" if len(texts) % 2 else ""
     pairs = zip(texts[::2], texts[1::2], strict=True)
     return f"CASE {' '.join(f'WHEN {when} THEN {then}' for when, then in pairs)}{default} END"
@@ -374,23 +355,13 @@ _VOLATILE = frozenset({"any_value", "arbitrary", "array_agg", "row_number"})
 
 
 def is_constant(node: Typed) -> bool:
-    """Return whether a value is independent of rows.
-
-    >>> one = Constant(Type("integer"), "1")
-    >>> is_constant(Apply(Type("integer"), "arithmetic", (one, one), "+")), is_constant(Column(Type("integer"), "a"))
-    (True, False)
-    """
+    """Return whether a value is independent of rows."""
     varying = (Column, Variable, Subquery, Aggregate, Windowed)
     return not any(isinstance(part, varying) for part in walk(node)) and is_deterministic(node)
 
 
 def constant_last(node: Apply) -> Apply:
-    """Return a sum or product with its constant last, as Trino's messages have it.
-
-    >>> one, a = Constant(Type("integer"), "1"), Column(Type("integer"), "a")
-    >>> constant_last(Apply(Type("integer"), "arithmetic", (one, a), "+")).arguments == (a, one)
-    True
-    """
+    """Return a sum or product with its constant last, as Trino's messages have it."""
     left, right = node.arguments
     turned = node.detail in {"+", "*"} and is_constant(left) and not is_constant(right)
     return replace(node, arguments=(right, left)) if turned else node

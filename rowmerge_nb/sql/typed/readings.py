@@ -183,9 +183,6 @@ def known_rows(query: q.Query) -> KnownRows | None:
     """Return what is known of a query's row count before it runs, or None.
 
     Tables are asked for their sizes.
-
-    >>> known_rows(q.Ordered(q.Valued((), 5, lambda most: []), (), 2, 1))
-    KnownRows(rows=2, exact=True)
     """
     match query:
         case q.Scanned():

@@ -146,11 +146,7 @@ def has_map(kind: Type) -> bool:
 
 
 def entries_type(kind: Type) -> Type:
-    """Return the type with arrays of entries in place of maps, at any depth.
-
-    >>> str(entries_type(Type("map", (VARCHAR, Type("map", (BIGINT, DATE))))))
-    'array(row("key" varchar, "value" array(row("key" bigint, "value" date))))'
-    """
+    """Return the type with arrays of entries in place of maps, at any depth."""
     if not has_map(kind):
         return kind
     inner = tuple(entries_type(part) for part in kind.parameters)
@@ -176,12 +172,7 @@ def signature(kind: Type) -> str:
 
 
 def listed_types(kinds: Iterable[Type]) -> str:
-    """Return the argument types of a call as Trino lists them: no blanks, quoted field names.
-
-    >>> from rowmerge_nb.spi.types import parse_type
-    >>> listed_types([VARCHAR, parse_type("array(map(varchar, row(x integer, y date)))")])
-    'varchar, array(map(varchar,row("x" integer,"y" date)))'
-    """
+    """Return the argument types of a call as Trino lists them: no blanks, quoted field names."""
     return ", ".join("<function>" if kind.base == "function" else signature(kind) for kind in kinds)
 
 

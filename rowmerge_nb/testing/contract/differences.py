@@ -137,11 +137,7 @@ def must_be_same(what: str, seen: Sequence[Any], expected: Sequence[Any]) -> Non
 def differences(
     expected: Sequence[Row], seen: Sequence[Row], columns: Sequence[str], before: Sequence[Row] = ()
 ) -> list[DifferingKey]:
-    """Compare rows in any order, matched by their first column.
-
-    >>> [d.sentence for d in differences([(1, "a"), (3, "c")], [(1, "b"), (2, "x"), (3, "c"), (3, "c")], ("id", "v"), [(2, "x")])]
-    ["row 1: v is 'b' and must be 'a'", 'row 2 was to be deleted and is there', 'row 3 is there twice and must be there once']
-    """
+    """Compare rows in any order, matched by their first column."""
     expected_by_key, seen_by_key, before_by_key = (
         _by_key(rows) for rows in (expected, seen, before)
     )

@@ -66,9 +66,6 @@ def changes_of_turn(turns: Sequence[int]) -> int:
 def orders(own: Sequence[CallStep]) -> Iterator[tuple[int, ...]]:
     """Yield the distinct orders of two statements' steps as turns, 0 or 1, ignoring the order of
     commuting steps.
-
-    >>> sum(1 for _ in orders(steps(commits_in_finish=False))), sum(1 for _ in orders(steps(commits_in_finish=True)))
-    (50, 10)
     """
 
     def further(turns: tuple[int, ...], counts: tuple[int, int]) -> Iterator[tuple[int, ...]]:

@@ -32,14 +32,7 @@ class OrcCodec(Enum):
 
 
 def orc_codec(name: str) -> OrcCodec:
-    """Return the codec of a name, ignoring case, or raise INVALID_ARGUMENTS.
-
-    >>> orc_codec("zstd")
-    <OrcCodec.ZSTD: 'zstd'>
-    >>> orc_codec("LZ4")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.ConnectorError: INVALID_ARGUMENTS: compression_codec = 'LZ4' is none of NONE, SNAPPY, ZSTD, GZIP. Leave it out ...
-    """
+    """Return the codec of a name, ignoring case, or raise INVALID_ARGUMENTS."""
     if isinstance(name, str) and name.upper() in OrcCodec.__members__:
         return OrcCodec[name.upper()]
     msg = f"compression_codec = {name!r} is none of {', '.join(OrcCodec.__members__)}"

@@ -30,13 +30,7 @@ if TYPE_CHECKING:
 
 
 def check_row_counts(text: str, values: Sequence[str]) -> None:
-    """Check the literals (SQL texts) that are row counts.
-
-    >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "5"])
-    >>> check_row_counts("SELECT ? LIMIT ?", ["'a'", "'b'"])
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.AnalysisError: TYPE_MISMATCH: line 1:16: Cannot cast type varchar(1) to bigint. Give a number.
-    """
+    """Check the literals (SQL texts) that are row counts."""
     for parameter, value in zip(parameter_places(text), values, strict=False):
         objection = (
             _objection(parse_expression(value), parameter.row_count)

@@ -30,14 +30,7 @@ _numbers: Final = itertools.count(1)
 
 @dataclass(frozen=True)
 class ConstantRows:
-    """Rows of constants; ``span_of`` returns the place of a constant by row and column.
-
-    >>> from rowmerge_nb.spi.types import INTEGER
-    >>> from rowmerge_nb.sql.analyzer.rows.constant_columns import ConstantColumn
-    >>> rows = ConstantRows(("a",), (INTEGER,), (ConstantColumn.of_literals(["1", "NULL"]),), lambda row, column: None)
-    >>> rows.table().to_pydict()
-    {'a': [1, None]}
-    """
+    """Rows of constants; ``span_of`` returns the place of a constant by row and column."""
 
     names: tuple[str, ...]
     types: tuple[Type, ...]

@@ -51,11 +51,7 @@ _UNALIASED: Final = ("SHOW CATALOGS", "SHOW CREATE")
 
 
 def parameter_rows(text: str, parameter_types: Mapping[int, Type]) -> list[tuple[int, str]]:
-    """Return the rows of DESCRIBE INPUT; the keys of ``parameter_types`` are positions in the text.
-
-    >>> parameter_rows("SELECT ? + 1, ? FROM t LIMIT ?", {7: INTEGER})
-    [(0, 'integer'), (1, 'unknown'), (2, 'bigint')]
-    """
+    """Return the rows of DESCRIBE INPUT; the keys of ``parameter_types`` are positions in the text."""
     places = parameter_places(text)
     return [
         (
@@ -71,11 +67,7 @@ def parameter_rows(text: str, parameter_types: Mapping[int, Type]) -> list[tuple
 
 
 def column_rows(fields: Iterable[ScopeField]) -> list[tuple[str, str, str, str, str, int, bool]]:
-    """Return the rows of DESCRIBE OUTPUT.
-
-    >>> column_rows([ScopeField("n", "n", INTEGER, table=("memory", "default", "t")), ScopeField("x", None, Type("decimal", (20, 2)))])
-    [('n', 'memory', 'default', 't', 'integer', 4, False), ('_col1', '', '', '', 'decimal(20,2)', 16, False)]
-    """
+    """Return the rows of DESCRIBE OUTPUT."""
     rows = []
     for number, field in enumerate(fields):
         catalog, schema, table = field.table if len(field.table) == 3 else ("", "", "")

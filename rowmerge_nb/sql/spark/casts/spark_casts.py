@@ -47,12 +47,7 @@ _SHORT_DECIMAL: Final = 18
 
 
 def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
-    """Write a cast; ``safe`` returns NULL on failure (TRY_CAST).
-
-    >>> from rowmerge_nb.spi.types import BIGINT, INTEGER
-    >>> cast("`a`", INTEGER, BIGINT)
-    'CAST(`a` AS BIGINT)'
-    """
+    """Write a cast; ``safe`` returns NULL on failure (TRY_CAST)."""
     if source == UNKNOWN:
         return f"CAST(NULL AS {spark_type(target)})"
     if source == target:
@@ -393,12 +388,7 @@ def _shown_part(text: str, sql_type: Type) -> str:
 
 
 def store(text: str, source: Type, target: Type) -> str:
-    """Write the cast of an assignment, which cuts only spaces.
-
-    >>> from rowmerge_nb.spi.types import VARCHAR
-    >>> store("`a`", VARCHAR, VARCHAR)
-    '`a`'
-    """
+    """Write the cast of an assignment, which cuts only spaces."""
     if is_text(source) and is_text(target) and target.parameters:
         length = target.parameters[0]
         if source.parameters and source.parameters[0] <= length:
