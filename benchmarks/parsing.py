@@ -102,6 +102,10 @@ class Tables:
         """Tables have no branches."""
         return False
 
+    def branches(self, table: TableBinding) -> Sequence[str]:
+        """Return none: there are no branches."""
+        return ()
+
     def evolves_tables(self, catalog: str) -> bool:
         """Return whether a MERGE can add columns, as in memory."""
         return True

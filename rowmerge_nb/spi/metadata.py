@@ -507,8 +507,15 @@ class ConnectorMetadata(ABC):
 
     ``get_versioned_table_handle`` then takes ``PointerType.BRANCH``: its handle can be changed, and
     the commit moves that branch alone; a missing branch is BRANCH_NOT_FOUND. ``alter_table``
-    supports `CreateBranch`, `DropBranch` and `FastForwardBranch`.
+    supports `CreateBranch`, `DropBranch` and `FastForwardBranch`, and ``list_branches`` is
+    implemented.
     """
+
+    def list_branches(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> Sequence[str]:
+        """Return the names of a table's branches, in order, for ``SHOW BRANCHES``."""
+        self._refuse("listing branches", "list_branches")
 
     evolves_tables: ClassVar[bool] = False
     """Whether ``get_evolved_table_handle`` is implemented, so that a MERGE can add columns."""

@@ -12,6 +12,7 @@ class TargetRecord:
     """The table, or other object, that a statement changes; all fields are empty without one.
 
     Args:
+        branch: the branch that it changes; ``""`` for the table itself.
         unread_reason: why the committed version cannot be read.
         version_after: the version of its commit, if any.
         added_columns: names and types of columns that the statement added, or would have added.
@@ -25,6 +26,7 @@ class TargetRecord:
     name_parts: tuple[str, ...] = ()
     catalog: str = ""
     connector: str = ""
+    branch: str = ""
     rows_before: int | None = None
     rows_after: int | None = None
     unread_reason: str = ""

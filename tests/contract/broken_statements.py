@@ -247,6 +247,31 @@ class TestColumnsAreAddedOverThoseOfOthers(Kit):
     caught_by = {"columns_that_were_altered_meanwhile_are_a_conflict"}
 
 
+class Narrow(MemoryMetadata):
+    def get_evolved_table_handle(self, session, table_handle, columns):
+        known = {column.name for column in table_handle.metadata.columns}
+        new = [column for column in columns if column.name not in known]
+        return super().get_evolved_table_handle(session, table_handle, new)
+
+
+class TestTypesStayNarrow(Kit):
+    parts = {"metadata": Narrow}
+    caught_by = {"wider_types_and_fields_come_with_the_rows"}
+
+
+class Branchless(MemoryMetadata):
+    keeps_branches = True
+
+
+class TestBranchesAreMissing(Kit):
+    parts = {"metadata": Branchless}
+    caught_by = {
+        "a_branch_changes_alone_until_the_fast_forward",
+        "a_rollback_leaves_the_branch_as_it_was",
+        "a_missing_branch_is_reported",
+    }
+
+
 class Pinning(MemoryMetadata):
     def get_versioned_table_handle(self, session, name, version):
         handle = super().get_versioned_table_handle(session, name, version)

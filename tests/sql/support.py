@@ -97,6 +97,9 @@ class FakeTables:
     def keeps_branches(self, catalog: str) -> bool:
         return False
 
+    def branches(self, table: TableBinding) -> Sequence[str]:
+        return ()
+
     def evolves_tables(self, catalog: str) -> bool:
         return True
 

@@ -47,6 +47,14 @@ class BranchTable(Table):
         return self
 
 
+def branches_of(metadata: TableMetadata) -> list[str]:
+    return sorted(
+        name
+        for name, reference in metadata.refs.items()
+        if reference.snapshot_ref_type is SnapshotRefType.BRANCH
+    )
+
+
 def stage_branch(
     name: SchemaTableName,
     change: CreateBranch | DropBranch | FastForwardBranch,
@@ -110,11 +118,7 @@ def _head(metadata: TableMetadata, branch: str, name: SchemaTableName) -> int:
 
 
 def _refuse_missing(metadata: TableMetadata, branch: str) -> NoReturn:
-    branches = sorted(
-        name
-        for name, reference in metadata.refs.items()
-        if reference.snapshot_ref_type is SnapshotRefType.BRANCH
-    )
+    branches = branches_of(metadata)
     raise ConnectorError(
         f"Branch '{branch}' does not exist",
         code="BRANCH_NOT_FOUND",

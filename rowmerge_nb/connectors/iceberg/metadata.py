@@ -267,6 +267,13 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction.versioned[name, handle.snapshot] = Loaded(then, handle)
         return handle
 
+    def list_branches(
+        self, session: ConnectorSession, table_handle: ConnectorTableHandle
+    ) -> Sequence[str]:
+        from rowmerge_nb.connectors.iceberg.branches import branches_of
+
+        return branches_of(self._transaction.loaded(iceberg_table(table_handle)).table.metadata)
+
     def get_system_table(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> SystemTable | None:

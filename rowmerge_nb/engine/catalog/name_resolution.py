@@ -354,6 +354,12 @@ class StatementTables:
     def keeps_branches(self, catalog: str) -> bool:
         return self._transaction.metadata(catalog).keeps_branches
 
+    def branches(self, table: TableBinding) -> Sequence[str]:
+        if table.handle is None:
+            return ()
+        metadata = self._transaction.metadata(table.catalog)
+        return metadata.list_branches(self._transaction.session, table.handle)
+
     def evolves_tables(self, catalog: str) -> bool:
         return self._transaction.metadata(catalog).evolves_tables
 

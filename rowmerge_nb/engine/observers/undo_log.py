@@ -9,9 +9,10 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.words import plural
+from rowmerge_nb.base.words import join, plural
 from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.run_observer import RunObserver
+from rowmerge_nb.spi.alterations import CreateBranch, DropBranch, FastForwardBranch
 from rowmerge_nb.sql.analyzer.analysis import (
     DefinitionAnalysis,
     InsertAnalysis,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 UNDO: Final = "UNDO"
 _OF_NO_ROWS: Final = ("ALTER TABLE", "COMMENT")
+BRANCH_CHANGES: Final = (CreateBranch, DropBranch, FastForwardBranch)
 MOST: Final = 100
 """The number of changes in the log; a store may keep fewer versions."""
 MOST_SHOWN: Final = 300
@@ -39,7 +41,7 @@ MOST_SHOWN: Final = 300
 
 @dataclass(frozen=True)
 class UndoableChange:
-    """A statement that has changed the rows of a table.
+    """A statement that has changed the rows of a table, or of one of its branches.
 
     Args:
         columns: the table's columns at that time, with those that it has added.
@@ -47,6 +49,9 @@ class UndoableChange:
         before: the version that it was made from; None before the first one.
         after: the version that it has made; ``before`` if it has only added or dropped columns and
             its store makes no version of that.
+        added: the names of its new columns, which end with it.
+        type_changes: new types and fields that outlast it: path, former type, new type.
+        branch: the branch that it has changed; ``""`` for the table itself.
     """
 
     table: TableName
@@ -60,10 +65,18 @@ class UndoableChange:
     before: ConnectorTableVersion | None
     after: ConnectorTableVersion | None
     added: tuple[str, ...] = ()
+    type_changes: tuple[tuple[str, str, str], ...] = ()
+    branch: str = ""
 
     @property
     def words(self) -> str:
         return self.kind if self.count is None else f"{self.kind} of {plural(self.count, 'row')}"
+
+    @property
+    def lasting_types(self) -> str:
+        """A sentence about the types that remain after undo, with a space before it."""
+        types = [f"{path} {new}" for path, _, new in self.type_changes]
+        return f" Types and fields that it changed remain: {join(types)}." if types else ""
 
 
 class UndoLog(RunObserver):
@@ -94,9 +107,11 @@ class UndoLog(RunObserver):
                 self._changes = [*self._changes, change][-MOST:]
 
     def last(self, table: tuple[str, ...] | None) -> UndoableChange | None:
-        return next(
-            (change for change in reversed(self._changes) if table in {None, change.table}), None
-        )
+        """Return the last change of a table, or of any table or branch for None."""
+        changes = reversed(self._changes)
+        if table is None:
+            return next(changes, None)
+        return next((one for one in changes if one.table == table and not one.branch), None)
 
     def that_made(
         self, table: tuple[str, ...], version: ConnectorTableVersion | None
@@ -155,15 +170,14 @@ def _change_of(run: StatementRun) -> UndoableChange | None:
     ):
         return None
     name, target = target_name(analysis), analysis.target
-    if name is None or target is None or target.version is not None:
-        # A branch has no undo: it can be dropped.
+    if name is None or target is None:
+        return None
+    if isinstance(analysis, DefinitionAnalysis) and isinstance(analysis.alteration, BRANCH_CHANGES):
+        # It has made no rows: a version of the table is that of another change.
         return None
     versions = run.versions
-    added = (
-        tuple(column.name for column in analysis.added)
-        if isinstance(analysis, MergeAnalysis)
-        else ()
-    )
+    merge = analysis if isinstance(analysis, MergeAnalysis) else None
+    added = () if merge is None else tuple(column.name for column in merge.added)
     dropped = analysis.dropped if isinstance(analysis, RestoreAnalysis) else ()
     if versions.is_kept and version in {None, versions.before}:
         if not (added or dropped):
@@ -183,4 +197,6 @@ def _change_of(run: StatementRun) -> UndoableChange | None:
         versions.before,
         version,
         added,
+        () if merge is None else merge.type_changes,
+        target.branch,
     )

@@ -11,7 +11,7 @@ from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, Trac
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.engine.reruns.compared_stores import CATALOGS, STORES
 from rowmerge_nb.engine.reruns.rerun import with_copy
-from rowmerge_nb.engine.reruns.rerun_checks import refuse_options
+from rowmerge_nb.engine.reruns.rerun_checks import refuse_branch, refuse_options
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.trace.comparison import Comparison, Side
 
@@ -90,6 +90,7 @@ def compare(engine: RunningEngine, sql: str, by: str, options: Mapping[str, Any]
     option, names = WAYS[by]
     notice = ""
     if by == "paradigms" and planned.target.connector != "memory":
+        refuse_branch(planned.target, "This comparison")
         engine, _ = with_copy(engine, planned.target.name_parts)
         notice = (
             f"Connector '{planned.target.connector}' works by {planned.settings.paradigm} only: both sides ran on a"

@@ -11,7 +11,7 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError, StatementInte
 from rowmerge_nb.base.names import did_you_mean, quoted
 from rowmerge_nb.engine.observers.fragment_samples import FragmentKeeper
 from rowmerge_nb.engine.reruns.rerun import with_copy
-from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_options
+from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_branch, refuse_options
 from rowmerge_nb.engine.reruns.scratch_copies import ScratchCopies, ScratchCopy
 from rowmerge_nb.engine.reruns.temporary_stores import (
     STORE_KINDS,
@@ -218,6 +218,8 @@ def target_of(engine: RunningEngine, sql: str, options: Mapping[str, Any]) -> tu
             hint="MERGE, UPDATE and DELETE can.",
         )
     statement_kind = type(statement).__name__.upper()
+    if planned is not None:
+        refuse_branch(planned.target)
     if planned is not None and len(planned.target.name_parts) == 3:
         catalog, schema, table = planned.target.name_parts
         return (catalog, schema, table), statement_kind

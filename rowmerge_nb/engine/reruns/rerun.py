@@ -26,6 +26,7 @@ from rowmerge_nb.engine.observers.requested_rows import (
     requested_rows,
     unmatched_target_rows,
 )
+from rowmerge_nb.engine.reruns.rerun_checks import refuse_branch
 from rowmerge_nb.engine.reruns.source_edits import checked_edits, relation_of, source_of
 from rowmerge_nb.engine.statements.source_answer import answer_source, answered_node
 from rowmerge_nb.spi.handles import ConnectorTableVersion, SchemaTableName
@@ -316,6 +317,7 @@ class Again:
     @cached_property
     def _copied(self) -> tuple[RunningEngine, int]:
         """The engine with the copy, and the number of rows of the copy."""
+        refuse_branch(self.trace.target)
         return with_copy(
             self.engine,
             self.trace.target.name_parts,
@@ -341,7 +343,7 @@ class Again:
         """All rows that the target had; None if they are not kept."""
         table = _written(self.trace.target.name_parts)
         if not self.trace.committed:
-            return self.engine.table(table)
+            return None if self.trace.target.branch else self.engine.table(table)
         if isinstance(self.trace.target.version_before, int):
             with suppress(ConnectorError):
                 return self.engine.table(table, self.trace.target.version_before)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.reruns.running_engine import RunningEngine
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+    from rowmerge_nb.trace.target_record import TargetRecord
 
 
 def refuse_options(what: str, names: Iterable[str], options: Mapping[str, Any]) -> None:
@@ -35,3 +36,14 @@ def existing_table(engine: RunningEngine, name: TableName) -> ConnectorTableMeta
             hint="SHOW TABLES lists the tables.",
         )
     return metadata
+
+
+def refuse_branch(target: TargetRecord, what: str = "This") -> None:
+    """Raise NOT_SUPPORTED for a target that is a branch: copies have the rows of the table."""
+    if target.branch:
+        raise RowMergeError(
+            f"{what} runs on a copy of the table, and '{target.branch}' is a branch of"
+            f" {'.'.join(target.name_parts)}",
+            code="NOT_SUPPORTED",
+            hint="Rehearse the statement, which runs on the branch itself: rehearse=True.",
+        )

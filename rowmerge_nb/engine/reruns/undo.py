@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked
+from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
 from rowmerge_nb.sql.analyzer.column_names import nearest_table
@@ -78,7 +79,8 @@ def undo(runner: StatementRunner, table: str | None) -> Result:
             tables,
         )
         target = _unchanged_table(change, transaction, tables)
-        notice = Notice(f"Undone: {change.words}: {change.text}")
+        lasting = change.lasting_types
+        notice = Notice(f"Undone: {change.words}: {change.text}{'.' if lasting else ''}{lasting}")
         return RestoreAnalysis(text, (), (notice,), "UNDO", target, change.before, change.added)
 
     return runner.restore(text, restoration)
@@ -139,6 +141,17 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
             " already",
             code="NOT_FOUND",
             hint="engine.restore(table, version) puts back any version that a store keeps.",
+        )
+    if change.branch:
+        table_name = dotted(change.table)
+        raise ConnectorError(
+            f"The last change was the {change.words} in branch '{change.branch}' of"
+            f" '{table_name}', and undo changes no branches",
+            hint=(
+                f"CREATE OR REPLACE BRANCH {quoted(change.branch)} IN TABLE {table_name} starts it"
+                f" again from the table. engine.undo({table_name!r}) takes back the last change of"
+                " the table itself."
+            ),
         )
     if not change.keeps:
         table_name = dotted(change.table)

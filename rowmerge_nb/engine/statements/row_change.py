@@ -254,6 +254,7 @@ def row_change_trace(
         target=replace(
             trace.target,
             name_parts=analysis.target.name,
+            branch=analysis.target.branch,
             rows_before=before,
             rows_after=(
                 before if trace.state == StatementState.FAILED else trace.target.rows_after

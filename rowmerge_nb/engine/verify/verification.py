@@ -73,6 +73,11 @@ def begin_verification(
             verification,
             problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out",
         )
+    if analysis.target.branch:
+        return replace(
+            verification,
+            problem=f"the statement changes branch '{analysis.target.branch}', which it cannot have",
+        )
     if any(binding.version is not None for binding in analysis.bindings):
         return replace(
             verification,

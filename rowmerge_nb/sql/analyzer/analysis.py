@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 
-from rowmerge_nb.spi.handles import ColumnHandle
+from rowmerge_nb.spi.handles import ColumnHandle, PointerType
 from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
 from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 from rowmerge_nb.sql.typed.expressions import references
@@ -75,6 +75,12 @@ class TableBinding:
     hidden: tuple[ColumnHandle, ...] = ()
     checks_reads: bool = False
     refused: Mapping[str, AnalysisError] = field(default_factory=dict, compare=False)
+
+    @property
+    def branch(self) -> str:
+        """The branch that a statement changes; ``""`` for the table itself."""
+        is_branch = self.version is not None and self.version.pointer_type is PointerType.BRANCH
+        return str(self.version.version) if self.version is not None and is_branch else ""
 
     @property
     def has_rows_at_hand(self) -> bool:
@@ -184,6 +190,9 @@ class AnalyzerCatalogs(Protocol):
 
     def keeps_branches(self, catalog: str) -> bool:
         """Return whether tables have branches that statements can change."""
+
+    def branches(self, table: TableBinding) -> Sequence[str]:
+        """Return the names of a table's branches, in order."""
 
     def evolves_tables(self, catalog: str) -> bool:
         """Return whether a MERGE can add columns."""

@@ -20,10 +20,6 @@ from rowmerge_nb.sql.tree.formatted import formatted_type
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
 
-_NO_BRANCHES: Final = (
-    "No connector of Trino has branches. The extended dialect has those of Iceberg: --dialect"
-    " extended."
-)
 _CREATED: Final = ("BRANCH", "CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCHEMA", "VIEW")
 """Other objects of CREATE and DROP than tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
@@ -152,7 +148,7 @@ class DefinitionReader(AccessReader):
         if or_replace:
             self.note("'BRANCH'", "'FUNCTION'", "'MATERIALIZED'", "'TABLE'")
         if self.token.word == "BRANCH":
-            return self._create_branch(start, or_replace=or_replace)
+            return self._create_branch(or_replace=or_replace)
         if self.token.word == "FUNCTION" or (self.token.word == "CATALOG" and not or_replace):
             self._create_elsewhere(start)
         if self.token.word == "MATERIALIZED":
@@ -164,46 +160,37 @@ class DefinitionReader(AccessReader):
         self.expect("TABLE")
         return replace(self._create_table(), replace=or_replace)
 
-    def _create_branch(self, start: int, *, or_replace: bool) -> st.AlterTable:
-        self._take_branch(start, "creating")
+    def _create_branch(self, *, or_replace: bool) -> st.AlterTable:
+        self.take()
         exists = self.token.word == "IF" and self.ahead().word == "NOT"
         if exists:
             self.accept_all("IF", "NOT", "EXISTS")
         branch = self.identifier().value
         self._properties("branch")
+        self.expect("IN")
         word, table = self._table_of_branch()
         origin = self.identifier().value if self.accept("FROM") else None
         change = CreateBranch(branch, origin, or_replace, exists)
         return self._branch_statement(table, change, word)
 
-    def _drop_branch(self, start: int) -> st.AlterTable:
-        self._take_branch(start, "dropping")
+    def _drop_branch(self) -> st.AlterTable:
+        self.take()
         exists = self.token.word == "IF" and self.ahead().word == "EXISTS"
         if exists:
             self.accept_all("IF", "EXISTS")
         branch = self.identifier().value
+        self.expect("IN")
         word, table = self._table_of_branch()
         return self._branch_statement(table, DropBranch(branch, exists), word)
 
-    def _alter_branch(self) -> st.AlterTable:
-        self.take()
-        self.take()
-        branch = self.identifier().value
+    def _alter_branch(self, branch: str) -> st.AlterTable:
         word, table = self._table_of_branch()
-        self.expect("FAST")
-        self.expect("FORWARD")
-        self.expect("TO")
+        for expected in ("FAST", "FORWARD", "TO"):
+            self.expect(expected)
         change = FastForwardBranch(branch, self.identifier().value)
         return self._branch_statement(table, change, word)
 
-    def _take_branch(self, start: int, verb: str) -> None:
-        self.take()
-        if not self.extended:
-            message = f"This connector does not support {verb} branches"
-            self._refuse_later(start, message, _NO_BRANCHES)
-
     def _table_of_branch(self) -> tuple[st.Span, st.TableName]:
-        self.expect("IN")
         word = self.expect("TABLE").span
         return word, self.table_name()
 
@@ -213,8 +200,6 @@ class DefinitionReader(AccessReader):
         change: CreateBranch | DropBranch | FastForwardBranch,
         word: st.Span,
     ) -> st.AlterTable:
-        if not self.extended:
-            self._refuse_read()
         return st.AlterTable(*self.whole(), table, False, st.BranchAction(change), word)
 
     def _create_table(self) -> st.CreateTable:
@@ -454,7 +439,7 @@ class DefinitionReader(AccessReader):
         start = self.index
         self.take()
         if self.token.word == "BRANCH":
-            return self._drop_branch(start)
+            return self._drop_branch()
         if self.token.word in {"CATALOG", "FUNCTION"}:
             self._drop_elsewhere(start)
         if self.token.word == "ROLE":
@@ -488,8 +473,6 @@ class DefinitionReader(AccessReader):
 
     def _alter(self) -> st.Statement:
         start = self.index
-        if self.extended and self.ahead().word == "BRANCH":
-            return self._alter_branch()
         if self.ahead().word in _NOT_ALTERED:
             self.take()
             return {
@@ -500,9 +483,13 @@ class DefinitionReader(AccessReader):
         self.take()
         self.note("<identifier>", *(f"'{word}'" for word in sorted(_NOT_ALTERED)))
         if not self.at("TABLE"):
+            is_branch = self.token.word == "BRANCH"
             self.identifier()
-            self.table_name()
-            self.expect("SET")
+            name = self.table_name()
+            if is_branch and len(name.parts) == 1 and self.expect("IN", "SET").word == "IN":
+                return self._alter_branch(name.parts[0].value)
+            if not is_branch or len(name.parts) > 1:
+                self.expect("SET")
             self.expect("AUTHORIZATION")
             self._authorization(start)
         table = self.token.span
@@ -816,8 +803,20 @@ class DefinitionReader(AccessReader):
         if self.at(*_ACCESS):
             self._show_roles(start)
         shown_kind = self.expect(
-            "CATALOGS", "COLUMNS", "CREATE", "FUNCTIONS", "SCHEMAS", "SESSION", "STATS", "TABLES"
+            "BRANCHES",
+            "CATALOGS",
+            "COLUMNS",
+            "CREATE",
+            "FUNCTIONS",
+            "SCHEMAS",
+            "SESSION",
+            "STATS",
+            "TABLES",
         ).word
+        if shown_kind == "BRANCHES":
+            self.expect("FROM", "IN")
+            self.expect("TABLE")
+            return st.Show(*self.whole(), shown_kind, self.table_name())
         if shown_kind == "SESSION":
             self._refuse_later(start, hint=SESSION_HINT)
         if shown_kind == "STATS":

@@ -135,10 +135,6 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"^§GET \w+|^§PUT \w+", f"{_FILE}."),
     # -- SHOW, DESCRIBE, SET, USE --------------------------------------------------------------------------------
     (
-        r"^SHOW §BRANCHES (?:FROM|IN) TABLE ([\w.]+)",
-        'Write SELECT * FROM "%1$refs", for a table of Iceberg.',
-    ),
-    (
         r"^CREATE (?:OR REPLACE )?VIEW .* §WITH (?:(?:CASCADED|LOCAL) )?CHECK OPTION",
         "Leave WITH CHECK OPTION out, and add the view's condition to the statements that change it.",
     ),

@@ -614,8 +614,8 @@ class CallStatement(Statement):
 
 @dataclass(frozen=True)
 class Show(Statement):
-    """``SHOW CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW | CREATE SCHEMA``,
-    ``DESCRIBE name``.
+    """``SHOW BRANCHES | CATALOGS | SCHEMAS | TABLES | COLUMNS | FUNCTIONS | CREATE TABLE | CREATE VIEW``,
+    ``SHOW CREATE SCHEMA``, ``DESCRIBE name``.
 
     ``kind`` is the words after SHOW, ``escape`` the escape character of ``like``.
     """

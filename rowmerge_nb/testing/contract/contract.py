@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rowmerge_nb.testing.contract.branches import BranchChecks
 from rowmerge_nb.testing.contract.changing import ChangeChecks
 from rowmerge_nb.testing.contract.evolution import EvolutionChecks
 from rowmerge_nb.testing.contract.layouts import LayoutChecks
@@ -16,6 +17,7 @@ class ConnectorContract(
     LayoutChecks,
     TransactionChecks,
     EvolutionChecks,
+    BranchChecks,
     UpdatableChecks,
     VersionChecks,
     SparkChecks,

@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any, ClassVar, Final
@@ -12,7 +12,8 @@ from typing import Any, ClassVar, Final
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.connector import Connector
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.testing.contract.contract_statement import (
     Changes,
@@ -33,6 +34,13 @@ ENDS: Final = [
     pytest.param("finish_merge", True, id="finish_merge after it worked"),
     pytest.param("commit", False, id="commit before it works"),
 ]
+
+
+NARROW: Final = {"id": "bigint", "n": "integer", "a": "row(x integer)"}
+WIDE: Final = {"id": "bigint", "n": "bigint", "a": "row(x integer, y bigint)"}
+NARROW_ROW: Final = (1, 7, {"x": 1})
+WIDE_ROW: Final = (2, 5_000_000_000, {"x": 2, "y": 5_000_000_000})
+ALL_ROWS: Final = [(1, 7, {"x": 1, "y": None}), WIDE_ROW]
 
 
 class EvolutionChecks(ContractStore):
@@ -140,6 +148,53 @@ class EvolutionChecks(ContractStore):
         )
         filled_table.must_have_left_nothing()
 
+    def test_wider_types_and_fields_come_with_the_rows(self, connector: Connector) -> None:
+        """For ``evolves_types``: old rows keep their values, and have NULL in new fields."""
+        self._require_evolved_types(connector)
+        self._make_narrow(connector)
+        statement = PageStatement(connector, self.name())
+        statement.evolve(*_columns(WIDE))
+        wide_table = statement.metadata.get_table_metadata(statement.session, statement.handle)
+        must_be("the types of the evolved handle", _types(wide_table), _parsed(WIDE))
+        statement.merge(Changes(inserted=[WIDE_ROW]))
+        must_be("the types before the commit", self._types(connector), _parsed(NARROW))
+        statement.commit()
+        must_be("the types after the commit", self._types(connector), _parsed(WIDE))
+        statement = PageStatement(connector, self.name())
+        rows = sorted(statement.read().to_pylist(), key=lambda row: str(row["id"]))
+        statement.rollback()
+        must_be("the rows after the commit", [tuple(row.values()) for row in rows], ALL_ROWS)
+
+    def test_a_rollback_leaves_types_as_they_were(self, connector: Connector) -> None:
+        self._require_evolved_types(connector)
+        self._make_narrow(connector)
+        statement = PageStatement(connector, self.name())
+        statement.evolve(*_columns(WIDE))
+        statement.merge(Changes(inserted=[WIDE_ROW]))
+        statement.rollback()
+        must_be("the types after a rollback", self._types(connector), _parsed(NARROW))
+
+    def _require_evolved_types(self, connector: Connector) -> None:
+        transaction = connector.begin_transaction()
+        evolves_types = connector.get_metadata(transaction).evolves_types
+        connector.rollback(transaction)
+        if not evolves_types:
+            pytest.skip("evolves_types = False: a MERGE changes no types")
+
+    def _make_narrow(self, connector: Connector) -> None:
+        self.make_table(
+            connector, ConnectorTableMetadata(self.name(), _columns(NARROW), {}), [NARROW_ROW]
+        )
+
+    def _types(self, connector: Connector) -> dict[str, str]:
+        statement = PageStatement(connector, self.name())
+        try:
+            return _types(
+                statement.metadata.get_table_metadata(statement.session, statement.handle)
+            )
+        finally:
+            statement.rollback()
+
     def _evolving(self, filled_table: FilledTable, connector: Any = None) -> PageStatement:
         statement = filled_table.statement(connector)
         if not statement.metadata.evolves_tables:
@@ -198,3 +253,15 @@ class EvolutionChecks(ContractStore):
         must_be("the columns", columns, list(self.columns))
         must_be_same("the rows", rows, in_order(filled_table.stored(filled_table.before)))
         filled_table.must_have_left_nothing()
+
+
+def _columns(types: Mapping[str, str]) -> tuple[ColumnMetadata, ...]:
+    return tuple(ColumnMetadata(name, parse_type(text)) for name, text in types.items())
+
+
+def _types(metadata: ConnectorTableMetadata) -> dict[str, str]:
+    return {column.name: str(column.type) for column in metadata.columns}
+
+
+def _parsed(types: Mapping[str, str]) -> dict[str, str]:
+    return {name: str(parse_type(text)) for name, text in types.items()}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -90,15 +90,100 @@ def test_what_is_wrong_is_said(engine: Engine) -> None:
     assert refused(engine, "INSERT INTO m @ b VALUES 1").code == "BRANCH_NOT_FOUND"
 
 
-def test_in_trinos_dialect_no_connector_has_branches(engine: Engine) -> None:
+@pytest.mark.parametrize(
+    ("statement", "code", "message"),
+    [
+        (MERGE, "BRANCH_NOT_FOUND", "Branch 'audit' does not exist"),
+        (CREATE, "NOT_SUPPORTED", "This connector does not support creating branches"),
+        (f"{CREATE} FROM b", "BRANCH_NOT_FOUND", "Branch 'b' does not exist"),
+        (f"DROP BRANCH audit IN TABLE {NAME}", "BRANCH_NOT_FOUND", "Branch 'audit' does not exist"),
+        (
+            f"ALTER BRANCH main IN TABLE {NAME} FAST FORWARD TO audit",
+            "BRANCH_NOT_FOUND",
+            "Branch 'main' does not exist",
+        ),
+    ],
+)
+def test_in_trinos_dialect_no_connector_has_branches(
+    engine: Engine, statement: str, code: str, message: str
+) -> None:
     engine.run(CREATE)
-    missing = refused(engine, MERGE, dialect="trino")
-    assert (missing.code, missing.line, missing.column) == ("BRANCH_NOT_FOUND", 1, 1)
-    other = refused(engine, CREATE, dialect="trino")
-    assert other.code == "NOT_SUPPORTED"
-    assert other.message == "This connector does not support creating branches"
-    assert "--dialect extended" in str(missing.hint)
-    assert "--dialect extended" in str(other.hint)
+    error = refused(engine, statement, dialect="trino")
+    assert (error.code, error.message) == (code, message)
+    assert (error.line, error.column) == ((1, 1) if code == "BRANCH_NOT_FOUND" else (None, None))
+    assert "--dialect extended" in str(error.hint)
+    missing = refused(engine, statement.replace(NAME, "lake.default.u"), dialect="trino")
+    assert (missing.code, missing.line, missing.column) == ("TABLE_NOT_FOUND", 1, 1)
+
+
+def test_branches_are_listed(engine: Engine) -> None:
+    def listed(sql: str, **options: Any) -> list[dict[str, str]]:
+        table = engine.run(sql, **options).table
+        assert table is not None
+        found: list[dict[str, str]] = table.to_pylist()
+        return found
+
+    engine.run(CREATE)
+    assert listed(f"SHOW BRANCHES FROM TABLE {NAME}") == [{"Branch": "audit"}, {"Branch": "main"}]
+    assert listed(f"SHOW BRANCHES IN TABLE {NAME}", dialect="trino") == []
+    engine.run("CREATE TABLE m (id integer)")
+    assert listed("SHOW BRANCHES IN TABLE m") == []
+    error = refused(engine, "SHOW BRANCHES FROM TABLE nosuch")
+    assert (error.code, error.line, error.column) == ("TABLE_NOT_FOUND", 1, 1)
+    # As Trino 483 answers.
+    for quiet in (
+        f"ALTER BRANCH main IN TABLE {NAME} FAST FORWARD TO main",
+        f"DROP BRANCH IF EXISTS audit IN TABLE {NAME}",
+    ):
+        engine.run(quiet, dialect="trino")
+    assert len(listed(f"SHOW BRANCHES FROM TABLE {NAME}")) == 2
+
+
+def test_undo_takes_back_no_change_of_a_branch(engine: Engine) -> None:
+    engine.run(CREATE)
+    engine.run(MERGE)
+    error = refused_call(engine.undo)
+    assert (error.code, error.changed) == ("NOT_SUPPORTED", False)
+    assert error.message == (
+        f"The last change was the MERGE of 2 rows in branch 'audit' of '{NAME}', and undo changes no branches"
+    )
+    assert "CREATE OR REPLACE BRANCH" in str(error.hint)
+    assert (rows(engine), rows(engine, "FOR VERSION AS OF 'audit'")) == (BEFORE, AFTER)
+    # A fast forward makes it a change of the table.
+    engine.run(f"ALTER BRANCH main IN TABLE {NAME} FAST FORWARD TO audit")
+    engine.run(f"INSERT INTO {NAME} VALUES (9, 'z')")
+    engine.undo(NAME)
+    assert rows(engine) == AFTER
+    engine.undo(NAME)
+    assert rows(engine) == BEFORE
+
+
+def test_what_runs_on_a_copy_is_refused_and_the_rest_uses_the_branch(engine: Engine) -> None:
+    engine.run(CREATE)
+    engine.run(f"DELETE FROM {NAME} @ audit WHERE id = 1")
+    result = engine.run(MERGE, rehearse=True)
+    assert result.count == 2
+    verified = engine.run(MERGE, verify="duckdb", dry_run=False, rehearse=True)
+    assert "the statement changes branch 'audit', which it cannot have" in " ".join(
+        str(verified).split()
+    )
+    for ask in (
+        lambda: result.what_if(dialect="trino"),
+        lambda: engine.compare(MERGE, by="paradigms"),
+        lambda: engine.compare(MERGE, by="stores", stores=["memory"]),
+        lambda: engine.compare(MERGE, by="catalogs", catalogs=["memory", "lake"]),
+    ):
+        error = refused_call(ask)
+        assert (error.code, error.changed) == ("NOT_SUPPORTED", False)
+        assert f"'audit' is a branch of {NAME}" in error.message
+    assert engine.compare(MERGE, by="duplicates").same
+    assert (rows(engine), rows(engine, "FOR VERSION AS OF 'audit'")) == (BEFORE, BEFORE[1:])
+
+
+def refused_call(ask: Callable[[], Any]) -> RowMergeError:
+    with pytest.raises(RowMergeError) as caught:
+        ask()
+    return caught.value
 
 
 def test_concurrent_changes_of_the_branch_are_a_conflict(engine: Engine, tmp_path: Path) -> None:

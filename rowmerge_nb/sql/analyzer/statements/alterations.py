@@ -10,10 +10,13 @@ from rowmerge_nb.spi.alterations import (
     AddColumn,
     AddField,
     ColumnPosition,
+    CreateBranch,
+    DropBranch,
     DropColumn,
     DropDefault,
     DropField,
     DropNotNull,
+    FastForwardBranch,
     RenameColumn,
     RenameField,
     RenameTable,
@@ -80,9 +83,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
     target = context.target(statement.name, span)
     context.refuse_frame(target, "it cannot be altered", span)
     if isinstance(statement.action, st.BranchAction) and not context.keeps_branches(target):
-        context.refuse(
-            "This connector does not support branches", span, "Tables of Iceberg have branches."
-        )
+        return _without_branches(context, target, statement.action, span)
     alteration = _Alterations(context, target).of(statement.action)
     doing = next(
         (
@@ -234,6 +235,30 @@ def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, w
         context.refuse(
             f"This connector does not support {what}", comment.span, "Leave the COMMENT out."
         )
+
+
+def _without_branches(
+    context: Context, target: a.TableBinding, action: st.BranchAction, span: st.Span | None
+) -> a.Analysis:
+    """Answer as Trino for a store without branches, which has not even `main`."""
+    change = action.change
+    hint = (
+        "Tables of Iceberg have branches."
+        if context.extended
+        else "No connector of Trino has branches; those of Iceberg: --dialect extended."
+    )
+    match change:
+        case CreateBranch():
+            absent = change.origin
+        case DropBranch():
+            absent = None if change.if_exists else change.name
+        case FastForwardBranch():
+            absent = None if change.name == change.destination else change.name
+    if absent is not None:
+        context.error("BRANCH_NOT_FOUND", f"Branch '{absent}' does not exist", span, hint)
+    if isinstance(change, CreateBranch):
+        context.refuse("This connector does not support creating branches", None, hint)
+    return definition(context, "ALTER TABLE", target.name, skipped=True, target=target)
 
 
 class _Alterations:

@@ -361,6 +361,11 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
             (f"CREATE SCHEMA {column_in_sql(catalog)}.{column_in_sql(schema)}",)
         ]
     assert name is not None
+    if statement.kind == "BRANCHES":
+        context.refuse_view(name, "Branches of views are not supported")
+        table = context.target(name, span)
+        branches = context.tables.branches(table) if context.keeps_branches(table) else ()
+        return ("Branch",), [(branch,) for branch in branches]
     view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
     if statement.kind == "COLUMNS":
         columns = view.definition.columns if view is not None else context.table(name, span).columns
