@@ -74,7 +74,7 @@ and {others} others.
   and `EXCEPT` give 0.0, Trino the first of them. `approx_percentile` of more than 1260 values is exact ([functions](functions.md#aggregates)).
   `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `SELECT DISTINCT x, abs(x) ... ORDER BY abs(x)` is answered, and refused by Trino. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
-  microseconds; by months back from the end of February it may stop one step earlier. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
+  microseconds; by months back from the end of February it may stop one step earlier. `slice` to a length near 2^63 gives all elements, Trino none. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. It lacks Trino's functions of sketches, probability and colors, which [functions](functions.md) refuses by name.
   It also lacks `spooky_hash_v2_32`, `spooky_hash_v2_64`, `numeric_histogram`, `approx_most_frequent`, `word_stem` and `parse_data_size`. Nor has it `from_iso8601_timestamp_nanos`, `from_unixtime_nanos`, `variant_is_null` and `table_changes`.
   It also lists `index`, `char2hexint` and

@@ -314,8 +314,12 @@ class ExpressionReader(PrimaryReader):
             elif self.token.word == "." and self.ahead().kind is TokenKind.WORD:
                 # Only the name of a method may be a reserved word.
                 self.take()
-                self.take()
+                method = self.take()
                 self.restart()
+                if isinstance(value, s.Name):
+                    arguments = self.method_arguments()
+                    value = s.MethodCall(self.span_from(start), value, method.text, arguments)
+                    continue
                 self.skip_method(start)
             elif self.token.word == "." and self.ahead().kind in STRINGS:
                 self.take()

@@ -630,11 +630,7 @@ class PrimaryReader(WindowReader):
         """Parse the arguments of ``value.method(...)`` or ``type::method(...)``, and refuse it."""
         method_index = self.index - 1
         method = self.tokens[method_index]
-        self.expect("(")
-        if self.token.word != ")":
-            self.note("')'", "<identifier>")
-            self.listed(only_name=True)
-        self.expect(")")
+        self.method_arguments()
         if static and self.tokens[start].text.lower() in _TYPES_OF_METHODS:
             hint = f"Call a function: {self.text[method.span.start : self.span_from(start).end]}."
         elif static:
@@ -651,6 +647,15 @@ class PrimaryReader(WindowReader):
                 hint=hint,
             ).at(replace(self.span_from(start), about=method.span))
         )
+
+    def method_arguments(self) -> tuple[s.Expression, ...]:
+        self.expect("(")
+        arguments: tuple[s.Expression, ...] = ()
+        if self.token.word != ")":
+            self.note("')'", "<identifier>")
+            arguments = self.listed(only_name=True)
+        self.expect(")")
+        return arguments
 
     def _arguments(self, function: Identifier) -> tuple[s.Expression, ...]:
         self.note("'*'", "<identifier>")

@@ -319,6 +319,15 @@ class FunctionCall(Expression):
 
 
 @dataclass(frozen=True)
+class MethodCall(Expression):
+    """``t.listagg(x)``: behind a name, a reserved word can only be a method."""
+
+    receiver: Name
+    name: str
+    arguments: tuple[Expression, ...]
+
+
+@dataclass(frozen=True)
 class Lambda(Expression):
     """``x -> body``."""
 

@@ -76,6 +76,7 @@ NUMBER = "number is supported in casts and equality only by this engine"
         ("SELECT 'abc'.length()", METHODS.format("length"), 8, "length('abc')"),
         ("SELECT lower(name).length() FROM t", METHODS.format("length"), 8, "length(lower(name))"),
         ("SELECT name.length() FROM t", METHODS.format("length"), 8, "length(name)"),
+        ("SELECT name.trim() FROM t", METHODS.format("trim"), 8, "trim(name)"),
         ("UPDATE t SET id = name.length()", METHODS.format("length"), 19, "length(name)"),
         ("SELECT varchar::chr(65)", METHODS.format("chr"), 8, "Call a function: chr(65)."),
         ("SELECT id::varchar(5) FROM t", METHODS.format("varchar"), 8, "CAST(id AS varchar(5))"),
@@ -120,6 +121,31 @@ def test_a_form_is_refused_by_its_name(
             "SELECT t.name.length() FROM t",
             "FUNCTION_NOT_FOUND",
             "Function 't.name.length' not registered",
+        ),
+        ("SELECT t.listagg(name) FROM t", "COLUMN_NOT_FOUND", "Column 't' cannot be resolved"),
+        ("SELECT name.trim(n) FROM t", "COLUMN_NOT_FOUND", "Column 'n' cannot be resolved"),
+        (
+            "SELECT t.transform(items, x -> x || 1) FROM t",
+            "FUNCTION_NOT_FOUND",
+            "Function 't.transform' not registered",
+        ),
+        (
+            "DELETE FROM t WHERE t.rank() OVER () = 1",
+            "EXPRESSION_NOT_SCALAR",
+            (
+                "WHERE clause cannot contain aggregations, window functions or grouping operations:"
+                " [t.rank() OVER ()]"
+            ),
+        ),
+        (
+            "INSERT INTO nosuch SELECT n FROM t",
+            "COLUMN_NOT_FOUND",
+            "Column 'n' cannot be resolved",
+        ),
+        (
+            "INSERT INTO nosuch SELECT id FROM t",
+            "TABLE_NOT_FOUND",
+            "Table 'memory.default.nosuch' does not exist",
         ),
     ],
 )

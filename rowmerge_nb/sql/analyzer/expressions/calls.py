@@ -175,7 +175,7 @@ class CallAnalyzer:
     def _call(self, node: s.FunctionCall) -> e.Typed:
         if node.qualifier and (node.qualifier != _BUILTIN or node.name in _WITHOUT_SCHEMA):
             self._refuse_method(node)
-            self._arguments(replace(node, qualifier=()))
+            self._check_arguments(node.arguments)
             self._no_distinct(node)
             self.context.error(
                 "FUNCTION_NOT_FOUND",
@@ -355,6 +355,22 @@ class CallAnalyzer:
                 node.error_span,
                 f"Call a function: {node.name}({node.qualifier[0]}).",
             )
+
+    def method_call(self, node: s.MethodCall) -> NoReturn:
+        self.analyze(node.receiver)
+        self._check_arguments(node.arguments)
+        receiver = ".".join(part.value for part in node.receiver.parts)
+        self.context.refuse(
+            f"Methods such as {node.name} are not supported by this engine",
+            node.span,
+            f"Call a function: {node.name}({receiver}).",
+        )
+
+    def _check_arguments(self, arguments: Sequence[s.Expression]) -> None:
+        """Analyze arguments of no function: lambdas have no types there."""
+        for argument in arguments:
+            if not isinstance(argument, s.Lambda):
+                self.analyze(argument)
 
     def _refuse_signature(self, resolved: Resolved, node: s.Expression) -> None:
         overload = resolved.overload

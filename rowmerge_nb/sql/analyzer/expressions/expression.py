@@ -150,12 +150,16 @@ class ExpressionAnalyzer(CallAnalyzer):
             if isinstance(part, s.Measure)
             or (
                 isinstance(part, s.FunctionCall)
-                and part.qualifier in _BUILT_IN
                 and (
                     part.window
-                    or part.name == "grouping"
-                    or is_aggregate(part.name)
-                    or is_window(part.name)
+                    or (
+                        part.qualifier in _BUILT_IN
+                        and (
+                            part.name == "grouping"
+                            or is_aggregate(part.name)
+                            or is_window(part.name)
+                        )
+                    )
                 )
             )
         ]
@@ -934,6 +938,7 @@ def _terms(node: s.Expression) -> tuple[s.Expression, ...]:
 _METHODS: Final[dict[type[s.Expression], Callable[[ExpressionAnalyzer, Any], e.Typed]]] = {
     s.Name: ExpressionAnalyzer._name,
     s.Dereference: ExpressionAnalyzer._dereference,
+    s.MethodCall: ExpressionAnalyzer.method_call,
     s.Literal: ExpressionAnalyzer._literal,
     s.TypedLiteral: ExpressionAnalyzer._typed_literal,
     s.Interval: ExpressionAnalyzer._interval,

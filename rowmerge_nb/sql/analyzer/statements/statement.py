@@ -188,7 +188,13 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
 def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     assert isinstance(statement, st.Insert)
     span = context.statement_span(statement.target.span)
-    changed = changed_table(context, statement.target, "Inserting into views is not supported")
+    try:
+        changed = changed_table(context, statement.target, "Inserting into views is not supported")
+    except AnalysisError as error:
+        # Trino reads the query before it looks for the table.
+        if error.code == "TABLE_NOT_FOUND" and not has_defaults(statement.query.tree):
+            QueryAnalyzer(context).query(statement.query.tree)
+        raise
     target = changed.table
     context.refuse_frame(target, "it can be read but not changed", span)
     query = statement.query.tree
