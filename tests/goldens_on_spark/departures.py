@@ -35,6 +35,8 @@ and {others} others.
 
 - **Run-time errors have a place.** Trino reports a division by zero, an overflow or a failed cast without a position. Here the error points at
   the expression wherever it can be told which one it was; code and message are Trino's.
+- **Other places.** Some errors of the analysis have no place in Trino, and one here: a column of `*` that is not in GROUP BY, an unknown column in `grouping(x)`.
+  A syntax error in a subquery within brackets of UPDATE's SET is reported at the wrong word here. Trino may report the bracket before it.
 - **Hints.** Many errors are followed by a sentence that says what to do next. It is not part of the message.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
 - **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
@@ -74,7 +76,7 @@ and {others} others.
   and `EXCEPT` give 0.0, Trino the first of them. `approx_percentile` of more than 1260 values is exact ([functions](functions.md#aggregates)).
   `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `SELECT DISTINCT x, abs(x) ... ORDER BY abs(x)` is answered, and refused by Trino. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
   `min_by` with a number give all values, of which Trino 476 loses some beside NULL. `sequence` from a date to a timestamp has
-  microseconds; by months back from the end of February it may stop one step earlier. `slice` to a length near 2^63 gives all elements, Trino none. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
+  microseconds; by months back from the end of February it may stop one step earlier. `slice` to a length near 2^63 gives all elements, Trino none. `TRY_CAST` of a UUID to `varchar(5)` is refused, and NULL in Trino. `avg` of decimals of 38 digits may overflow. `cbrt`, `exp`, `ln`, `log`, `log2`, `log10`, `power`, `tanh` and what is computed with them may differ in the last digit.
 - **`SHOW FUNCTIONS`** lists the functions that are here, without descriptions. It lacks Trino's functions of sketches, probability and colors, which [functions](functions.md) refuses by name.
   It also lacks `spooky_hash_v2_32`, `spooky_hash_v2_64`, `numeric_histogram`, `approx_most_frequent`, `word_stem` and `parse_data_size`. Nor has it `from_iso8601_timestamp_nanos`, `from_unixtime_nanos`, `variant_is_null` and `table_changes`.
   It also lists `index`, `char2hexint` and
