@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
@@ -210,14 +211,31 @@ class Result:
         value.
 
         The trace has all rows of a small statement, and the first per clause of a large one
-        (``trace="full"`` keeps all).
+        (``trace="full"`` keeps all): then a warning says how many there are.
+
+        Raises:
+            RowMergeError: NOT_SUPPORTED if the statement failed.
         """
         import pandas as pd
 
         from rowmerge_nb.trace.changed_rows import changed_rows
 
+        if self.trace.state == StatementState.FAILED:
+            raise RowMergeError(
+                f"This {self.trace.kind} failed: it changed no row",
+                code="NOT_SUPPORTED",
+                hint="Its error names the cause; mend that and run the statement again.",
+            )
         # As objects, because integers with NULL would become floats.
-        return pd.DataFrame(changed_rows(self.trace), dtype=object)
+        rows = pd.DataFrame(changed_rows(self.trace), dtype=object)
+        if not rows.empty and len(rows) < (self.count or 0):
+            warnings.warn(
+                f"These are {len(rows):,} of {self.count:,} changed rows. Run the statement with"
+                ' trace="full" (--trace full in a cell), which keeps all.',
+                UserWarning,
+                stacklevel=2,
+            )
+        return rows
 
     def journeys(self) -> pd.DataFrame:
         """The path of each joined row: its source and target row, the join, the clauses passed

@@ -376,7 +376,7 @@ def _why_none(trace: Trace) -> tuple[str, str]:
     if trace.error is not None:
         return (
             f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back",
-            "The error names the row, if it is known; fix the row and run the statement again.",
+            "Its error names the cause: mend that and run the statement again.",
         )
     if trace.state is StatementState.PLANNED:
         return (

@@ -454,3 +454,43 @@ def test_a_diff_lists_the_changed_rows(engine: Engine) -> None:
         ["DELETE", 0, 1, 30],
     ]
     assert diff["new.v"].tolist()[0] == 5
+
+
+def test_a_diff_says_that_it_has_not_all_changed_rows(engine: Engine) -> None:
+    engine.register("many", pa.table({"id": range(20_000), "v": [0] * 20_000}))
+    result = engine.run("UPDATE many SET v = 1")
+    with pytest.warns(UserWarning, match='of 20,000 changed rows.*trace="full"'):
+        assert len(result.diff()) < 20_000
+    assert len(engine.run("UPDATE many SET v = 2", trace="full").diff()) == 20_000
+
+
+def test_a_failed_statement_has_no_diff(engine: Engine) -> None:
+    with pytest.raises(RowMergeError) as failure:
+        engine.run("UPDATE t SET v = 1 / (v - v)")
+    with pytest.raises(RowMergeError, match="This UPDATE failed: it changed no row"):
+        failure.value.result.diff()
+
+
+@pytest.mark.parametrize(
+    ("sql", "remark"),
+    [
+        (
+            "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = v",
+            "2 updated rows have the same values as before. WHEN MATCHED AND t.c IS DISTINCT FROM s.c skips such rows.",
+        ),
+        (
+            "UPDATE t SET v = greatest(v, 21)",
+            "1 updated row has the same values as before. A WHERE with c IS DISTINCT FROM its new value skips such rows.",
+        ),
+        ("UPDATE t SET v = v + 1", ""),
+        ("DELETE FROM t", ""),
+    ],
+)
+def test_rows_that_are_updated_to_their_own_values_are_counted(
+    engine: Engine, sql: str, remark: str
+) -> None:
+    from rowmerge_nb.report.model.report import build_report
+
+    diff = build_report(engine.run(sql).trace).diff
+    assert diff is not None
+    assert diff.remark == remark

@@ -172,7 +172,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         summary += f"; {plural(untouched, 'target row')} unchanged{_apart(trace, untouched, idle)}"
     same = _same(trace, sample, idle, untouched, max(limit, MOST_LEFT))
     remark = (
-        ""
+        _same_values(trace, changes, total)
         if sample.witness is not None or not changes
         else "Old values were not recorded: new values only. --trace full keeps both."
     )
@@ -180,7 +180,8 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     if same and len(same[:limit]) < (untouched or 0):
         sizes += f" Of the unchanged ones the first {number(len(same[:limit]))} are shown."
     # Without changes, the unchanged rows are the table.
-    whole = 0 < len(changes) == total and len(same) == untouched and not remark
+    old_values = sample.witness is not None
+    whole = 0 < len(changes) == total and len(same) == untouched and old_values
     resulting_rows = _left(trace, changes, same) if whole else ()
     return Diff(
         columns,
@@ -198,6 +199,26 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
             if resulting_rows
             else ""
         ),
+    )
+
+
+def _same_values(trace: Trace, changes: Sequence[ChangedRow], total: int) -> str:
+    """Count updated rows whose values are what they were before."""
+    same = sum(
+        change.style == "U" and not any(one.changed for one in change.cells) for change in changes
+    )
+    if not same:
+        return ""
+    which = "" if len(changes) == total else " of those shown"
+    have = "has" if same == 1 else "have"
+    condition = (
+        "WHEN MATCHED AND t.c IS DISTINCT FROM s.c"
+        if trace.kind == "MERGE"
+        else "A WHERE with c IS DISTINCT FROM its new value"
+    )
+    return (
+        f"{plural(same, 'updated row')}{which} {have} the same values as before. {condition} skips"
+        " such rows."
     )
 
 
