@@ -49,11 +49,6 @@ class Transform:
 
     Args:
         width: the number of buckets, or the width of truncate; None for the others.
-
-    >>> str(Transform("bucket", "id", 16)), str(Transform("identity", "region"))
-    ('bucket(id, 16)', 'region')
-    >>> Transform("truncate", "n", 10).apply(pa.array([1, -1, None])).to_pylist()
-    [0, -10, None]
     """
 
     name: str

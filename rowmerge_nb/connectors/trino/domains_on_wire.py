@@ -37,6 +37,13 @@ def constraint_on_wire(
     """Return domains as JSON.
 
     The engine filters again, so a domain that cannot be written exactly is omitted.
+
+    >>> from rowmerge_nb.spi.page_source import ColumnDomain
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> domains = {"day": ColumnDomain(low=dt.date(2026, 1, 31)), "code": ColumnDomain((b"a",))}
+    >>> types = {"day": parse_type("date"), "code": parse_type("varbinary")}
+    >>> constraint_on_wire(domains, types)
+    {'day': {'low': '2026-01-31', 'high': None}, 'code': {'values': ['61']}}
     """
     pairs = ((name, domain_on_wire(domain, types.get(name))) for name, domain in domains.items())
     return {name: value for name, value in pairs if value is not None}

@@ -83,10 +83,6 @@ def mark_distinct(
 
     Args:
         seen: case numbers of rows without a target row in earlier batches; updated.
-
-    >>> ids, cases = pa.array([5, 5, None, None]), pa.array([0, 0, 1, 1], pa.int32())
-    >>> mark_distinct(ids, cases, Era.DOCUMENTS).to_pylist(), mark_distinct(ids, cases, Era.CURRENT).to_pylist()
-    ([0, 0, 1, 1], [1, 0, 1, 0])
     """
     keys = MatchKeys.of(unique_id, case_number)
     if era is Era.DOCUMENTS and not _repeats(keys.unique_id):

@@ -156,12 +156,7 @@ class _Table:
 
 
 class KeyIndex:
-    """The rows of a source by key; a row with a NULL key matches nothing.
-
-    >>> index = KeyIndex([pa.array([7, 5, None, 7]), pa.array(["a", "b", "c", "a"])])
-    >>> [(rows.tolist(), partners.tolist()) for rows, partners in index.matches([pa.array([5, 7, 9]), pa.array(["b", "a", "a"])])]
-    [([0, 1, 1], [1, 0, 3])]
-    """
+    """The rows of a source by key; a row with a NULL key matches nothing."""
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
         self._columns = [comparable(column) for column in columns]

@@ -99,16 +99,6 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
     The DELETE row has the old values of the redistribution columns and NULL elsewhere, the INSERT
     row the new values; each can be sent to the writer of its own partition. In the current era both
     have the row id.
-
-    >>> from rowmerge_nb.spi.page import PageLayout
-    >>> processor = DeleteAndInsertMergeProcessor(PageLayout(column_count=1), pa.schema([("v", "int64"), ("row_id", "int64")]))
-    >>> row = {"v": 5, "present": True, "operation": 3, "case_number": 0}
-    >>> page = pa.RecordBatch.from_pylist(
-    ...     [{"row_id": 7, "merge_row": row, "case_number": 0, "is_distinct": 1}], schema=processor.input_schema)
-    >>> for row in processor.transform_page(page).to_pylist():
-    ...     print(row)
-    {'v': None, 'operation': 2, 'row_id': 7, 'insert_from_update': 0}
-    {'v': 5, 'operation': 1, 'row_id': None, 'insert_from_update': 1}
     """
 
     def transform_page(self, page: Page) -> Page:

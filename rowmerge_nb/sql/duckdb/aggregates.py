@@ -66,7 +66,13 @@ def check_grouped(sql_type: Type) -> None:
 
 
 def guarded_key(key: Column) -> str:
-    """Return a key that raises an error for values that the engines may group differently."""
+    """Return a key that raises an error for values that the engines may group differently.
+
+    >>> from rowmerge_nb.spi.types import DOUBLE
+    >>> from rowmerge_nb.sql.typed.expressions import Column
+    >>> guarded_key(Column(DOUBLE, "x")).startswith('CASE WHEN isnan("x") OR ("x" = 0 AND signbit("x")) THEN ')
+    True
+    """
     column = quoted(key.symbol)
     return (
         f"CASE WHEN {_is_odd(column)} THEN {failure(DOUBT, text_literal('groups of such values'))}"

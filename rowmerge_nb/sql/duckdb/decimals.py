@@ -18,7 +18,12 @@ _MOST_DIGITS: Final = 37
 
 
 def widened(text: str, left: Type, right: Type, operator: str) -> str:
-    """Cast the left side of ``+``, ``-`` or ``*`` if DuckDB's result type is too short."""
+    """Cast the left side of ``+``, ``-`` or ``*`` if DuckDB's result type is too short.
+
+    >>> from rowmerge_nb.spi.types import decimal_of
+    >>> widened("a", decimal_of(12, 2), decimal_of(12, 2), "*"), widened("a", decimal_of(9, 2), decimal_of(9, 2), "+")
+    ('CAST(a AS DECIMAL(19,2))', 'a')
+    """
     short = max(left.parameters[0], right.parameters[0]) <= _ONE_WORD
     if short and exact_precision(operator, left, right) > _ONE_WORD:
         return f"CAST({text} AS DECIMAL({_ONE_WORD + 1},{left.parameters[1]}))"

@@ -244,11 +244,7 @@ _SIZED: Final = frozenset({"char", "decimal", "varchar"})
 
 
 def type_hint(name: str) -> str | None:
-    """Return what replaces another engine's type.
-
-    >>> type_hint("STRING"), type_hint("number(10, 2)"), type_hint("bigint")
-    ('Write varchar.', 'Write decimal(10, 2).', None)
-    """
+    """Return what replaces another engine's type."""
     word = name.partition("(")[0].partition("<")[0].strip().lower()
     text = TYPES.get(word)
     if text is not None:
@@ -263,11 +259,7 @@ def type_hint(name: str) -> str | None:
 
 
 def literal_hint(name: str) -> str | None:
-    """Return what replaces another engine's word before a quoted text.
-
-    >>> literal_hint("N")
-    'Write the text without N: all text is Unicode.'
-    """
+    """Return what replaces another engine's word before a quoted text."""
     text = _LITERALS.get(name.lower())
     return type_hint(name) if text is None else f"Write {text}."
 

@@ -380,11 +380,7 @@ def _shown_result(entry: Overload) -> str:
 
 
 def listed_functions() -> list[tuple[str, str, str, str, bool, str]]:
-    """Return the rows of SHOW FUNCTIONS.
-
-    >>> next(row for row in listed_functions() if row[0] == "abs")
-    ('abs', 'bigint', 'bigint', 'scalar', True, '')
-    """
+    """Return the rows of SHOW FUNCTIONS."""
     rows = []
     for line in LISTED.strip().splitlines():
         function_kind, _, row = line.partition(" ")

@@ -87,14 +87,6 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
 
     Raises:
         ParseError: SYNTAX_ERROR with Trino's message and position.
-
-    >>> parse("DROP TABLE IF EXISTS accounts").if_exists
-    True
-    >>> parse("MERGE accounts USING x ON true WHEN MATCHED THEN DELETE")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.ParseError: SYNTAX_ERROR: line 1:7: mismatched input 'accounts'. Expecting: 'INTO'. Write MERGE INTO accounts. ...
-    >>> parse("MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN DO NOTHING", dialect="extended").clauses[0].operation.name
-    'NONE'
     """
     with room():
         try:

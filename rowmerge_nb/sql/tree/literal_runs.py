@@ -74,7 +74,11 @@ def find_run(text: str, start: int, *, rows: bool) -> int:
 
 
 def run_ends(text: str, start: int, end: int) -> tuple[int, int]:
-    """Return the end of a run's first part, and the start of its last."""
+    """Return the end of a run's first part, and the start of its last.
+
+    >>> run_ends("VALUES (1, 2), (3, 4), (5, 6)", 7, 29)
+    (13, 23)
+    """
     row = text[start] == "("
     part = _ROW if row else _PART
     first = part.match(text, start)

@@ -74,7 +74,12 @@ def can_cast(source: Type, target: Type) -> bool:
 
 
 def json_refusal(source: Type, target: Type) -> tuple[str, str] | None:
-    """Return Trino's code and message of a nested cast to or from JSON, unless a type is to blame."""
+    """Return Trino's code and message of a nested cast to or from JSON, unless a type is to blame.
+
+    >>> from rowmerge_nb.spi.types import JSON, parse_type
+    >>> json_refusal(parse_type("map(date, integer)"), JSON)
+    ('INVALID_CAST_ARGUMENT', 'Cannot cast map(date, integer) to JSON')
+    """
     if source.base == "row" and target.base == "json":
         wrong = next((leaf for leaf in leaves(source) if not has_json_form(leaf)), source)
         return "INVALID_FUNCTION_ARGUMENT", f"Unsupported type: {wrong}"

@@ -98,6 +98,11 @@ def _step(kind: Type) -> Any:
 def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | None:
     """Return the values of a query's column, to be compared with one of type ``kind``; None unless
     all are constants.
+
+    >>> from rowmerge_nb.spi.types import BIGINT
+    >>> rows = [[e.Constant(BIGINT, "5")], [e.Constant(BIGINT, "2")]]
+    >>> domain_of_column(q.Valued((e.Column(BIGINT, "id$1"),), 2, lambda most: rows), "id$1", BIGINT)
+    ColumnDomain(values=(5, 2), low=None, high=None)
     """
     cells = _cells(query, symbol)
     values = (

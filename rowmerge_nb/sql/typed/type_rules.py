@@ -219,11 +219,7 @@ def as_decimal(kind: Type) -> Type:
 
 
 def common_type(left: Type, right: Type) -> Type | None:
-    """Return the type to which both coerce.
-
-    >>> str(common_type(INTEGER, decimal_of(3, 1))), common_type(VARCHAR, INTEGER)
-    ('decimal(11,1)', None)
-    """
+    """Return the type to which both coerce."""
     if right in {left, UNKNOWN}:
         return left
     if left == UNKNOWN:
@@ -292,11 +288,7 @@ def cast_name(sql_type: Type) -> str:
 
 
 def can_coerce(source: Type, target: Type) -> bool:
-    """Return whether a value of one type serves as the other without a cast.
-
-    >>> can_coerce(INTEGER, BIGINT), can_coerce(BIGINT, INTEGER), can_coerce(UNKNOWN, DATE)
-    (True, False, True)
-    """
+    """Return whether a value of one type serves as the other without a cast."""
     if source.base == target.base and source.base in _NESTED:
         # Names of fields do not matter: an anonymous row fits by position.
         return len(source.parameters) == len(target.parameters) and all(
@@ -311,9 +303,6 @@ def is_assignable(source: Type, target: Type) -> bool:
 
     Types with a common type are cast, even with loss. Within arrays, maps and rows, texts of
     limited length are not cast unless they fit.
-
-    >>> is_assignable(BIGINT, TINYINT), is_assignable(varchar_of(3), varchar_of(2)), is_assignable(Type("array", (varchar_of(3),)), Type("array", (varchar_of(2),)))
-    (True, True, False)
     """
     exact = target.base in _NESTED and any(
         part.base == "char" or (part.base == "varchar" and part.parameters)
@@ -328,9 +317,6 @@ def is_assignable(source: Type, target: Type) -> bool:
 def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
     """Return the result type of + - * / %; None without such an operator, UNKNOWN if NULL leaves it
     open.
-
-    >>> str(arithmetic_type("/", decimal_of(10, 2), decimal_of(5, 3)))
-    'decimal(19,8)'
     """
     if UNKNOWN in {left, right}:
         return _with_null(operator, left, right)

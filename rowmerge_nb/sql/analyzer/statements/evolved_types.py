@@ -37,6 +37,10 @@ def _without_length(sql_type: Type) -> Type:
 def evolved_type(target: Type, source: Type) -> Type:
     """Return the target's type with further fields of the source's rows, which come last, and with
     wider numbers. Keys of maps stay as they are.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> str(evolved_type(parse_type("row(a integer)"), parse_type("row(b varchar(3), a bigint)")))
+    'row("a" bigint, "b" varchar)'
     """
     if target.base != source.base:
         return source if (target.base, source.base) in _WIDER else target
