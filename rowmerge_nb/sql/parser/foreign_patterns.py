@@ -52,12 +52,17 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         ),
         "Write json_extract_scalar(%1, '$.%2') instead of %1:%2.",
     ),
+    (r"RETURNING .*§\$ ?action\b", "Write merge_action() instead of $action."),
     (r"§[$:&] ?([A-Za-z_]\w*)", _PLACEHOLDER),
     (r"§IN \( [$:&@%] ?(\w+)", _PLACEHOLDER),
     (r"§IN \( \{ (\w+) \}", _PLACEHOLDER),
     (r"§%(?: \( (\w+) \))? s\b", "Write ? and pass parameters=[...]; in a cell, {{ name }}."),
     (r"§\$ ?\d", "Write ? for each value and pass parameters=[...]; in a cell, {{ name }}."),
     (r"\bSET §@ ?(\w+)", _PLACEHOLDER),
+    (
+        r"^MERGE (?:INTO )?\S+ .*USING §@ ?(\w+)",
+        "There are no variables of tables; write a table, a DataFrame, or a query in parentheses.",
+    ),
     (r"\b(?:FROM|JOIN|USING) §@ ?\w+", f"{_FILE}."),
     (r"([\w.\"]+) §@ ?v ?(\d+)", "Write %1 FOR VERSION AS OF %2."),
     (r"§@ ?(\w+)", _PLACEHOLDER),
@@ -86,7 +91,10 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"§#", "Write -- before a comment; other names than plain ones need double quotes."),
     # -- first words ---------------------------------------------------------------------------------------------
-    (r"^§BEGIN(?: TRANSACTION| WORK| TRAN)?$", "Write START TRANSACTION instead of BEGIN."),
+    (
+        r"^§BEGIN(?: TRANSACTION| WORK| TRAN)?$",
+        "Write START TRANSACTION, which only reads here; to try out a change, use --rehearse.",
+    ),
     (r"^§(?:BEGIN|DECLARE|DO|IF|WHILE|LOOP|FOR)\b", _BLOCK),
     (r"^§END\b", "Write COMMIT, or ROLLBACK."),
     (r"^§(?:EXEC|CALL) (\S+)", "Write CALL catalog.schema.procedure(...)."),
@@ -251,7 +259,18 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         r"^INSERT §ALL\b",
         "Write one INSERT INTO for each table, or several rows behind VALUES.",
     ),
-    (r"§OUTPUT\b", "Trino has no OUTPUT; write RETURNING at the end, with --dialect extended."),
+    (
+        r"§OUTPUT\b",
+        (
+            "Trino has no OUTPUT; write RETURNING at the end, with --dialect extended: new for"
+            " inserted, old for deleted, merge_action() for $action."
+        ),
+    ),
+    (
+        r"^(?:MERGE|DELETE|UPDATE|INSERT)(?: INTO| FROM)? §?TOP §?\(",
+        "Trino has no TOP; choose the rows by a condition: WHERE id IN (SELECT id FROM ... LIMIT 1).",
+    ),
+    (r"\bNEXT §?VALUE §?FOR\b", "There are no sequences; write the key's values."),
     (r"^DELETE §\* FROM ([\w.\"]+)", "Write DELETE FROM %1."),
     (
         r"^UPDATE ([\w.\"]+) §(\w+) = (\S+)",
@@ -301,8 +320,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (
         r"^MERGE .* THEN UPDATE SET .*§DELETE WHERE\b",
         (
-            "A clause has one operation; write WHEN MATCHED AND condition THEN DELETE before this"
-            " clause."
+            "Oracle deletes rows that this UPDATE took, by their new values: write WHEN MATCHED AND"
+            " condition THEN DELETE before it, with the new values and the UPDATE's WHERE."
         ),
     ),
     (r"§\[ ([A-Za-z_]\w*(?: \w+)*) \]", 'Write "%1" instead of [%1].'),
@@ -321,6 +340,10 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (
         r"THEN INSERT .*VALUES \(.*\) §, \(",
         "A clause inserts one row for each row of the source; UNION ALL in the source makes more.",
+    ),
+    (
+        r"THEN INSERT (?:(?! WHEN ).)*§WHERE\b",
+        "Trino's WHEN clauses have no WHERE; write the condition after WHEN NOT MATCHED AND.",
     ),
     (r"THEN INSERT (?:\( .* \) )?§SELECT\b", "Write VALUES (...) with the source's columns."),
     (
