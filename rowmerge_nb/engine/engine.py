@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import warnings
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.base.choices import ROW_CHANGES, ExplainType
 from rowmerge_nb.base.errors import (
+    AnalysisError,
     ConnectorError,
     RowMergeError,
     checked,
@@ -809,7 +811,29 @@ class Engine:
                 return None if binding is None else binding.metadata
             return None
 
-        return translate_statement(sql, dialect, table)
+        translation = translate_statement(sql, dialect, table)
+        problem = self._problem(translation)
+        if problem is None:
+            return translation
+        return replace(translation, differences=(*translation.differences, problem))
+
+    def _problem(self, translation: Translation) -> str | None:
+        """Return a sentence on the error of a statement whose tables exist; None without one."""
+        from rowmerge_nb.sql.analyzer.statements.statement import analyze
+        from rowmerge_nb.sql.parser.statement_reader import parse
+
+        dialect = translation.dialect
+        try:
+            self._session.check_open()
+            statement = parse(translation.sql, dialect=dialect)
+            self._look(lambda tables: analyze(statement, tables, dialect=dialect))
+        except AnalysisError as error:
+            if not error.code.endswith("_NOT_FOUND") or error.code == "COLUMN_NOT_FOUND":
+                return f"It fails here: {error.code}: {error.message}."
+        except RowMergeError:
+            # A closed engine has no tables.
+            return None
+        return None
 
 
 def _parts(names: tuple[str, ...]) -> tuple[str, ...]:

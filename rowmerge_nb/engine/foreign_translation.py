@@ -37,6 +37,23 @@ DIALECTS: Final = {
 """The dialects by name, and what sqlglot calls them."""
 _EVOLVING: Final = re.compile(r"(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
 _REPLACING: Final = re.compile(r"\s*REPLACE(?=\s+INTO\b)", re.IGNORECASE)
+_LOCKS: Final = re.compile(
+    r"\bWITH\s*\(\s*(?:HOLDLOCK|SERIALIZABLE|NOLOCK|READPAST|ROWLOCK|UPDLOCK|TABLOCKX?|XLOCK|PAGLOCK)"
+    r"\b[^()']*\)",
+    re.IGNORECASE,
+)
+_DELETES_UPDATED: Final = re.compile(
+    r"\bUPDATE\s+SET\b(?:(?!\bWHEN\b).)*?\b(?P<place>DELETE)\s+WHERE\b",
+    re.IGNORECASE | re.DOTALL,
+)
+_ORACLE_WORDS: Final = {
+    "ROWNUM": "write LIMIT behind a query.",
+    "ROWID": "write the columns of a key.",
+    "LEVEL": "write WITH RECURSIVE.",
+    "SYSDATE": "write localtimestamp(0).",
+    "SYSTIMESTAMP": "write current_timestamp.",
+}
+_INTERNAL: Final = re.compile(r"Required keyword: '\w+' missing for <class .*|.*<class .*")
 _ADVICE: Final = "Write the statement in Trino's words; docs/dialect.md has the forms."
 
 
@@ -89,8 +106,19 @@ def translate_statement(
     if replacing is not None:
         # sqlglot reads this form alone.
         text = f"INSERT OR REPLACE{text[replacing.end() :]}"
+    if dialect == "oracle":
+        _refuse_deletes_of_updates(text)
+    locks = _LOCKS.findall(text) if dialect == "sqlserver" else []
+    if locks:
+        # sqlglot does not read them before an alias without AS; all others keep their places.
+        text = _LOCKS.sub(lambda match: " " * len(match[0]), text)
     tree = _tree(text, dialect)
-    differences = list(dict.fromkeys(_adapted(tree, dialect)))
+    differences = [
+        f"{' '.join(lock.split())} is left out: a statement here fails, and can be repeated, if"
+        " another one has changed its rows."
+        for lock in locks
+    ]
+    differences = list(dict.fromkeys([*differences, *_adapted(tree, dialect)]))
     words = _written(tree, dialect)
     if evolving is not None:
         words = words.replace("MERGE", "MERGE WITH SCHEMA EVOLUTION", 1)
@@ -194,9 +222,22 @@ def _tree(text: str, dialect: str) -> Any:
     return trees[0]
 
 
+def _refuse_deletes_of_updates(text: str) -> None:
+    match = _DELETES_UPDATED.search(text)
+    if match is None:
+        return
+    raise ParseError(
+        "DELETE WHERE of an UPDATE has no translation",
+        hint="Oracle deletes rows that this UPDATE has taken, by their updated values. Write WHEN"
+        " MATCHED AND condition THEN DELETE first, with the new values in the condition, and with"
+        " the UPDATE's own WHERE.",
+    ).at(Span.within(text, match.start("place"), match.end("place")))
+
+
 def _unread(text: str, dialect: str, error: Exception) -> ParseError:
     details = getattr(error, "errors", None) or [{}]
     message = details[0].get("description") or str(error).splitlines()[0]
+    message = _INTERNAL.sub("a part of the statement is missing or unknown", message)
     unread = ParseError(f"The text cannot be read as {dialect}: {message}", hint=_ADVICE)
     line, column = details[0].get("line"), details[0].get("col")
     if line is None or column is None:
@@ -227,6 +268,18 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
     """Adapt what sqlglot writes as it reads it, and yield the differences."""
     from sqlglot import exp
 
+    if dialect == "sqlserver":
+        yield from _adapted_from_sqlserver(tree)
+    elif dialect == "oracle":
+        yield from _foreign_columns(tree)
+    if isinstance(tree, exp.Merge) and not any(
+        when.args.get("matched") and not when.args.get("condition")
+        for when in tree.find_all(exp.When)
+    ):
+        yield (
+            "Several source rows that match one target row are MERGE_TARGET_ROW_MULTIPLE_MATCHES in"
+            " Trino, even if no clause takes them: docs/duplicates.md."
+        )
     if isinstance(tree, exp.Delete) and tree.args.get("tables"):
         # Its printer omits the joined tables.
         raise AnalysisError(
@@ -255,6 +308,67 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
             yield "Texts are compared with regard to case here; there the collation decides."
         if dialect == "oracle":
             yield "An empty text is no NULL here."
+
+
+def _foreign_columns(tree: Any) -> Iterator[str]:
+    """Yield what Oracle has as a column, and Trino lacks."""
+    from sqlglot import exp
+
+    for name in tree.find_all(exp.Column, exp.Pseudocolumn):
+        word = str(name.name).upper()
+        if word in {"NEXTVAL", "CURRVAL"}:
+            yield f"{name.sql()} is unknown: Trino has no sequences. Write the key's values."
+        elif word in {"ROWNUM", "ROWID", "LEVEL", "SYSDATE", "SYSTIMESTAMP"} and not name.table:
+            yield f"{word} is unknown in Trino: {_ORACLE_WORDS[word]}"
+
+
+def _adapted_from_sqlserver(tree: Any) -> Iterator[str]:
+    """Adapt texts, OUTPUT and sequences of SQL Server, and yield the differences."""
+    from sqlglot import exp
+
+    for like in tree.find_all(exp.Like):
+        if isinstance(like.expression, exp.Literal) and "[" in like.expression.this:
+            yield (
+                f"LIKE {like.expression.sql()} has a class of characters, which Trino takes as it is"
+                " written: use regexp_like."
+            )
+    for number in tree.find_all(exp.NextValueFor):
+        raise AnalysisError(
+            f"{number.sql()} has no translation: Trino has no sequences",
+            code="NOT_SUPPORTED",
+            hint="Write the key's values, or leave the column to the database's default.",
+        )
+    for added in list(tree.find_all(exp.Add)):
+        if any(isinstance(side, exp.Literal) and side.is_string for side in _sides(added)):
+            yield "+ between texts is || in Trino."
+            _join_texts(added)
+    returning = tree.args.get("returning")
+    for column in () if returning is None else list(returning.find_all(exp.Column)):
+        row = {"inserted": "new", "deleted": "old"}.get(column.table.lower())
+        if row is not None:
+            column.set("table", exp.to_identifier(row))
+        elif column.name.lower() == "$action":
+            column.replace(exp.Anonymous(this="merge_action"))
+    if returning is not None:
+        yield "OUTPUT is RETURNING: inserted is new, deleted is old, and $action is merge_action()."
+
+
+def _sides(added: Any) -> Iterator[Any]:
+    """Yield the operands of a chain of additions."""
+    from sqlglot import exp
+
+    for side in (added.left, added.right):
+        if isinstance(side, exp.Add):
+            yield from _sides(side)
+        else:
+            yield side
+
+
+def _join_texts(added: Any) -> None:
+    from sqlglot import exp
+
+    for one in list(added.find_all(exp.Add)):
+        one.replace(exp.DPipe(this=one.left, expression=one.right, safe=False))
 
 
 def _is_star(action: Any) -> bool:

@@ -14,6 +14,7 @@ from rowmerge_nb.engine.foreign_translation import DIALECTS, translate_statement
 from rowmerge_nb.sql.parser.statement_reader import parse
 
 ON = "MERGE INTO t USING s ON t.id = s.id "
+INSERTS = "WHEN NOT MATCHED THEN INSERT (id) VALUES ({})"
 IN_TRINO = [
     (
         "delta",
@@ -60,9 +61,9 @@ EXTENDED = [
     ("sqlite", "REPLACE INTO t VALUES (1, 2)", "INSERT OR REPLACE INTO t VALUES (1, 2)"),
 ]
 REFUSED = [
+    ("sqlserver", ON + INSERTS.format("NEXT VALUE FOR dbo.q")),
     ("sqlserver", "DELETE x FROM t AS x JOIN s ON x.id = s.id"),
     ("sqlserver", "UPDATE x SET v = s.v FROM t AS x JOIN s ON x.id = s.id"),
-    ("sqlserver", "MERGE t USING s ON t.id = s.id WHEN MATCHED THEN DELETE OUTPUT $action;"),
 ]
 
 
@@ -117,6 +118,63 @@ def test_differences_are_named() -> None:
     assert "NULL" in differences("DELETE FROM t WHERE a = ''", "oracle")
     assert "WHERE of a clause" in differences(IN_TRINO[-1][1], "oracle")
     assert differences("DELETE FROM t WHERE a = 1", "postgresql") == ""
+
+
+@pytest.mark.parametrize(
+    ("dialect", "sql", "difference"),
+    [
+        ("sqlserver", "DELETE FROM t WHERE a LIKE 'Ac[mn]e%'", "class of characters"),
+        ("sqlserver", ON + INSERTS.format("s.a + ' x'"), "|| in Trino"),
+        ("sqlserver", ON + INSERTS.format("s.a"), "MERGE_TARGET_ROW_MULTIPLE_MATCHES"),
+        ("oracle", ON + INSERTS.format("q.NEXTVAL"), "no sequences"),
+        ("oracle", ON + INSERTS.format("s.a"), "docs/duplicates.md"),
+        ("oracle", "DELETE FROM t WHERE ROWNUM <= 3", "ROWNUM is unknown"),
+        (
+            "sqlserver",
+            "MERGE INTO t WITH (HOLDLOCK) x USING s ON x.id = s.id WHEN MATCHED THEN DELETE;",
+            "WITH (HOLDLOCK) is left out",
+        ),
+    ],
+)
+def test_what_trino_lacks_is_a_difference(dialect: str, sql: str, difference: str) -> None:
+    assert difference in " ".join(translate_statement(sql, dialect).differences)
+
+
+def test_every_matched_row_of_a_source_that_is_taken_is_the_same_elsewhere() -> None:
+    sql = f"{ON}WHEN MATCHED THEN DELETE"
+    assert translate_statement(sql, "sqlserver").differences == ()
+
+
+def test_what_does_not_fit_known_tables_is_a_difference() -> None:
+    with Engine() as engine:
+        engine.run("CREATE TABLE t (id bigint, a varchar)")
+        translation = engine.translate("DELETE FROM t WHERE id = a + a", dialect="sqlserver")
+        assert translation.differences[-1].startswith("It fails here: TYPE_MISMATCH: ")
+        translation = engine.translate("DELETE FROM t WHERE id = 1", dialect="sqlserver")
+        assert translation.differences == ()
+
+
+def test_texts_are_joined_and_output_is_returned_in_other_words() -> None:
+    joined = translate_statement("DELETE FROM t WHERE a = b + '-' + c", "sqlserver")
+    assert joined.sql == "DELETE FROM t WHERE a = b || '-' || c"
+    output = translate_statement(
+        "MERGE t USING s ON t.id = s.id WHEN MATCHED THEN DELETE OUTPUT $action, deleted.id, inserted.v;",
+        "sqlserver",
+    )
+    assert output.dialect == "extended"
+    assert output.sql.lower().endswith("returning merge_action(), old.id, new.v")
+
+
+def test_messages_have_words_of_their_own() -> None:
+    sql = "MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN UPDATE SET v = 1 DELETE WHERE v > 1"
+    with pytest.raises(
+        RowMergeError, match="DELETE WHERE of an UPDATE has no translation"
+    ) as caught:
+        translate_statement(sql, "oracle")
+    assert "updated values" in (caught.value.hint or "")
+    with pytest.raises(RowMergeError) as caught:
+        translate_statement("MERGE INTO t FOO BAR x USING s ON x.id = s.id", "sqlserver")
+    assert "class '" not in caught.value.message
 
 
 @pytest.mark.parametrize(("dialect", "sql"), REFUSED)
