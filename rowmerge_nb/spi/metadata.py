@@ -44,6 +44,8 @@ class ColumnMetadata:
     Args:
         default: a literal as SQL text; None for NULL.
         filled: the store replaces NULL in new rows, for example by a number or a default.
+        insert_default: SQL of the store's own default, which an INSERT without the column stores
+            and a MERGE does not.
 
     >>> from rowmerge_nb.spi.types import VARCHAR
     >>> ColumnMetadata("customer", VARCHAR).nullable
@@ -56,6 +58,7 @@ class ColumnMetadata:
     default: str | None = None
     comment: str | None = None
     filled: bool = False
+    insert_default: str | None = None
 
 
 @dataclass(frozen=True)

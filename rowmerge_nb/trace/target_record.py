@@ -18,6 +18,7 @@ class TargetRecord:
         added_columns: names and types of columns that the statement added, or would have added.
         type_changes: path, former type and new type of columns and fields; a new field has no
             former type.
+        filled_columns: names of columns whose NULL in a new row the store replaces by its own value.
         output: the written files and statements; None if not reported, or unfinished.
     """
 
@@ -34,4 +35,5 @@ class TargetRecord:
     version_after: int | str | None = None
     added_columns: tuple[tuple[str, str], ...] = ()
     type_changes: tuple[tuple[str, str, str], ...] = ()
+    filled_columns: tuple[str, ...] = ()
     output: ConnectorOutputMetadata | None = None

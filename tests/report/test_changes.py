@@ -188,3 +188,16 @@ def test_where_some_are_not_known_none_are_shown(rows: Any) -> None:
 def test_sizes_that_do_not_add_up_are_not_told() -> None:
     assert diff_of(with_parts(merge_trace(), target={"rows_after": 7})).sizes == ""
     assert diff_of(merge_trace(Setup(rows=()))).sizes == ""
+
+
+def test_a_null_that_the_store_replaces_is_shown_as_the_stores_value() -> None:
+    setup = Setup(
+        rows=(Joined(("Eve", 2, None), 3, ("Eve", 2, None), writers=(0,)),), rows_before=0
+    )
+    trace = merge_trace(setup)
+    assert "(store)" not in render_text(build_report(trace))
+    trace = with_parts(trace, target={"filled_columns": ("address",)})
+    cells = diff_of(trace).rows[0].cells
+    assert cells[2].new is not None
+    assert [cell.new.text for cell in cells if cell.new is not None][2] == "(store)"
+    assert "(store)" in render_html(build_report(trace))

@@ -27,6 +27,7 @@ class JdbcColumn:
     Args:
         nullable: whether NULL may be written; a default may replace it.
         default: the expression that replaces NULL in a NOT NULL column.
+        insert_default: the default of a nullable column, for an INSERT that omits it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class JdbcColumn:
     comment: str | None = None
     added: bool = False
     numbered: bool = False
+    insert_default: str | None = None
 
     @property
     def filled(self) -> bool:
@@ -75,7 +77,14 @@ class JdbcTableHandle(ConnectorTableHandle):
     @property
     def metadata(self) -> ConnectorTableMetadata:
         columns = tuple(
-            ColumnMetadata(c.name, c.type, c.nullable, comment=c.comment, filled=c.filled)
+            ColumnMetadata(
+                c.name,
+                c.type,
+                c.nullable,
+                comment=c.comment,
+                filled=c.filled,
+                insert_default=c.insert_default,
+            )
             for c in self.columns
         )
         return ConnectorTableMetadata(

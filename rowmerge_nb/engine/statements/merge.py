@@ -176,7 +176,10 @@ class MergeRun(StatementRun):
             clauses=(*trace.clauses, no_clause),
             returned=self.rows.num_rows if self.rows is not None and is_finished else None,
             target=replace(
-                trace.target, added_columns=added, type_changes=self.analysis.type_changes
+                trace.target,
+                added_columns=added,
+                type_changes=self.analysis.type_changes,
+                filled_columns=tuple(c.name for c in self.analysis.target.columns if c.filled),
             ),
             join=replace(
                 trace.join,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -13,6 +13,7 @@ from rowmerge_nb.report.model.clauses import operation_counts
 from rowmerge_nb.report.model.pages import row_limit, stored_channels
 from rowmerge_nb.report.model.placing import writers_phrase
 from rowmerge_nb.report.words.display_values import (
+    FILLED,
     NULL,
     Cell,
     cell,
@@ -164,7 +165,10 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         )
     limit = row_limit(len(columns))
     sampled = rows_of(sample, changing[:limit])
-    changes = _changes(sampled) if pages is not None else _without_merge_rows(sampled)
+    changes = _with_store_values(
+        _changes(sampled) if pages is not None else _without_merge_rows(sampled),
+        [column.name in trace.target.filled_columns for column in columns],
+    )
     count = f"{plural(total, 'row')} changed"
     summary = count if len(changes) >= total else f"first {number(len(changes))} of {count}"
     idle = _idle(sample)
@@ -381,6 +385,26 @@ def _changes(sample: PageSample) -> list[ChangedRow]:
         )
         for values, (at, target), row_id in rows
         if values is not None
+    ]
+
+
+def _with_store_values(changes: list[ChangedRow], marks: Sequence[bool]) -> list[ChangedRow]:
+    """Mark each NULL of a new row that the store replaces."""
+    if not any(marks):
+        return changes
+    return [
+        (
+            replace(
+                change,
+                cells=tuple(
+                    replace(one, new=FILLED) if fills and one.new == NULL else one
+                    for one, fills in zip(change.cells, marks, strict=True)
+                ),
+            )
+            if change.style == "I"
+            else change
+        )
+        for change in changes
     ]
 
 

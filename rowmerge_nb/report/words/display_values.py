@@ -29,6 +29,9 @@ class Cell:
 
 
 NULL: Final = Cell("NULL", null=True)
+FILLED: Final = Cell(
+    "(store)", null=True, title="The statement has NULL here; the store puts its own value."
+)
 
 
 def visible(text: str) -> str:

@@ -426,8 +426,17 @@ def test_an_insert_of_a_merge_puts_null_where_it_names_no_column(
 ) -> None:
     """As in Trino, whose MERGE writes all columns; where NULL may not stand the database's default stands in for it."""
     merge = "MERGE INTO stock t USING (VALUES 1, 2) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
-    assert stock.run(merge).count == 1
+    result = stock.run(merge)
+    assert result.count == 1
     assert database.rows(STOCK) == [(1, 5, "a", "b"), (2, None, None, "x")]
+    notice = result.trace.notices[0].message
+    assert notice.startswith("qty and name of a new row will be NULL: a MERGE does not use")
+    assert "(qty 7 and name 'new'" in notice
+    # The database puts 'x' where NULL is not allowed.
+    row = next(line for line in result.text("rows").splitlines() if line.startswith("+"))
+    assert row.split()[1:5] == ["2", "NULL", "NULL", "(store)"]
+    named = stock.run(merge.replace("(id) VALUES (s.id)", "VALUES (s.id + 1, 1, 'b', 'c')"))
+    assert not named.trace.notices
 
 
 @pytest.mark.parametrize(
@@ -456,7 +465,7 @@ def test_nobody_tells_what_the_database_fills(stock: Engine) -> None:
     assert error.code == "NOT_SUPPORTED"
     assert (
         error.message
-        == "RETURNING cannot tell column 'qty': the store itself fills what the INSERT leaves out"
+        == "RETURNING cannot return column 'qty': the store itself fills what the INSERT leaves out"
     )
     result = stock.run(f"{insert} RETURNING id", dialect="extended", verify="duckdb", check=True)
     assert result.table.to_pydict() == {"id": [2]}
@@ -481,7 +490,7 @@ def test_nobody_tells_what_the_database_fills_for_the_insert_of_a_merge(
         assert (error.code, error.changed) == ("NOT_SUPPORTED", False)
         assert (
             error.message
-            == "RETURNING cannot tell column 'code': the store itself fills what the INSERT leaves out"
+            == "RETURNING cannot return column 'code': the store itself fills what the INSERT leaves out"
         )
     assert database.rows(STOCK) == [(1, 5, "a", "b")]
     result = stock.run(

@@ -178,6 +178,7 @@ class PostgresTransaction(JdbcTransaction):
             always,
             cast,
             row["comment"],
+            insert_default=None if row["required"] or generated else row["value"],
         )
 
     def names(self) -> list[SchemaTableName]:

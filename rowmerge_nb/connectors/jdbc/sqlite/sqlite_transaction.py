@@ -145,7 +145,14 @@ class SqliteTransaction(JdbcTransaction):
         default_sql = f"({default})" if row["required"] and default is not None else None
         generated = row["hidden"] in {2, 3}
         return JdbcColumn(
-            row["name"], sql_type, declared, nullable, default_sql, generated, numbered=numbered
+            row["name"],
+            sql_type,
+            declared,
+            nullable,
+            default_sql,
+            generated,
+            numbered=numbered,
+            insert_default=None if row["required"] or generated or numbered else default,
         )
 
     def names(self) -> list[SchemaTableName]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.base.names import quoted_where_needed
-from rowmerge_nb.base.words import plural
+from rowmerge_nb.base.words import join, plural
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN
@@ -362,6 +362,8 @@ class _MergeAnalyzer:
                         strict=True,
                     )
                 ]
+        if clause.operation is Operation.INSERT:
+            self._check_defaults(clause, indexes)
         values = self._stored(clause, indexes, assigned)
         text = clause.span.shown(self.context.text)
         origin = self.context.origin(clause.span)
@@ -376,6 +378,23 @@ class _MergeAnalyzer:
             clause.by_source,
             tuple(indexes),
             clause.head.shown(self.context.text),
+        )
+
+    def _check_defaults(self, clause: st.MergeClause, indexes: Sequence[int]) -> None:
+        """Add a notice if the clause omits columns for which the database has defaults."""
+        omitted = [
+            column
+            for index, column in enumerate(self.target.columns)
+            if index not in indexes and (column.insert_default or "NULL").upper() != "NULL"
+        ]
+        if not omitted:
+            return
+        names = join([column.name for column in omitted])
+        defaults = join([f"{column.name} {column.insert_default}" for column in omitted])
+        self.context.notice(
+            f"{names} of a new row will be NULL: a MERGE does not use the defaults of a database, in"
+            f" Trino neither ({defaults}). To store them, write them as values of the clause.",
+            clause.head,
         )
 
     def _condition(self, clause: st.MergeClause, scope: Scope) -> a.TypedExpression | None:
