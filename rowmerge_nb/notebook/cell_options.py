@@ -251,8 +251,19 @@ def parse_line(line: str) -> MagicUse:
             value, rest = _value(option, inline_value, rest)
             values[option.name] = value
         else:
+            _check_name_last(rest)
             break
     return MagicUse(values, quiet_name, rest)
+
+
+def _check_name_last(rest: str) -> None:
+    """Refuse ``NAME --option <<``."""
+    if match := re.match(r"(\w+)\s+(-[^<]*?)\s*<<", rest):
+        name, options = match.groups()
+        _refuse(
+            f"{name} and << belong together, behind the options",
+            f"Write %%merge {options} -o {name}, or %%merge {options} {name} << to show nothing",
+        )
 
 
 def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | None]:

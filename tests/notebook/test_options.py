@@ -47,6 +47,13 @@ def test_lines_are_read(line, values, name, rest):
         ("-o a.b", "--output needs the name of a Python variable, and got 'a.b'"),
         ("-o class", "--output needs the name of a Python variable, and got 'class'"),
         ("None << SELECT 1", "<< needs the name of a Python variable, and got 'None'"),
+        (
+            "r4 --trace full <<",
+            (
+                "r4 and << belong together, behind the options. Write %%merge --trace full -o r4,"
+                " or %%merge --trace full r4 << to show nothing"
+            ),
+        ),
         ("a << b << SELECT 1", "<< is there twice. A result is kept in one variable"),
         ("--era current --era documents", "--era is there twice. Leave one of them out"),
         ("-o a --output=b", "--output is there twice"),

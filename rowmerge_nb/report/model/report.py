@@ -19,6 +19,7 @@ from rowmerge_nb.report.model.pages import Pages, build_pages
 from rowmerge_nb.report.model.plan import Plan, build_plan
 from rowmerge_nb.report.model.spi_calls import Calls, build_calls
 from rowmerge_nb.report.model.terms import TermDefinitions, build_terms
+from rowmerge_nb.report.model.unknown_conditions import unknown_sentences
 from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.trace.verdicts import EngineVerdict, verdicts_of
 
@@ -138,6 +139,8 @@ def build_report(trace: Trace, other: Trace | None = None) -> Report:
 
 def notices_of(trace: Trace) -> tuple[ShownNotice, ...]:
     notices = [ShownNotice(visible(notice.message), notice.line) for notice in trace.notices]
+    if unknown := unknown_sentences(trace):
+        notices.append(ShownNotice(unknown, None))
     if trace.checks.commit is not None and trace.checks.commit.state != "differs":
         notices.append(ShownNotice(visible(trace.checks.commit.message), None))
     if trace.checks.verification is not None:

@@ -176,6 +176,8 @@ def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | No
         hint = _deletes_from(text, tokens, index)
         if hint is not None:
             return hint
+    if first == "MERGE" and (word in {"", "WHEN"} or tokens[index].text == ";"):
+        return _insert_without_values(text, tokens, index)
     if first == "INSERT" and word == "ON":
         return _on_conflict(text, tokens, index)
     if (first, second) == ("INSERT", "OVERWRITE"):
@@ -187,6 +189,30 @@ def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | No
             " VALUES (s.key, s.column)"
         )
     return None
+
+
+def _insert_without_values(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    """Return the INSERT of a MERGE with VALUES, from its list or the columns that it compares."""
+    insert_at = max(at for at in range(index + 1) if tokens[at].word in {"INSERT", "MERGE"})
+    source = tokens[max(_find(tokens, {"ON"}, 1) - 1, 0)].text
+    if tokens[insert_at].word != "INSERT" or any(
+        token.word == "VALUES" for token in tokens[insert_at:index]
+    ):
+        return None
+    values: dict[str, str] = {}
+    if tokens[insert_at + 1].text == "(":
+        names = tokens[insert_at + 2 : index - 1]
+        values = {token.text: f"{source}.{token.text}" for token in names if token.text != ","}
+    else:
+        for at in range(2, len(tokens) - 2):
+            if (tokens[at].text, tokens[at + 1].text) == (source, "."):
+                assigns = tokens[at - 1].text == "=" and tokens[at - 2].kind is TokenKind.WORD
+                column = tokens[at - 2 if assigns else at + 2].text
+                values.setdefault(column, _between(text, tokens, at, at + 3))
+        if len(values) < 2:
+            # The key alone is hardly the whole row.
+            values["..."] = "..."
+    return f"Write INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})."
 
 
 def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:

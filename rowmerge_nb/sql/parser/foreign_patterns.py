@@ -345,6 +345,18 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         r"THEN INSERT (?:(?! WHEN ).)*§WHERE\b",
         "Trino's WHEN clauses have no WHERE; write the condition after WHEN NOT MATCHED AND.",
     ),
+    (
+        r"(\w+)\.§\* (?:\) )?(?:IS DISTINCT FROM|<>|! ?=) (?:ROW )?(?:\( )?(\w+)\.\*",
+        "Write the columns: ROW(%1.a, %1.b) IS DISTINCT FROM ROW(%2.a, %2.b).",
+    ),
+    (
+        r"(\w+)\.§\* (?:\) )?(IS NOT DISTINCT FROM|=) (?:ROW )?(?:\( )?(\w+)\.\*",
+        "Write the columns: ROW(%1.a, %1.b) %2 ROW(%3.a, %3.b).",
+    ),
+    (
+        r"\b(IS NOT|IS) §(None|NaN|NaT|NA)\b",
+        "Write %1 NULL instead of %2; pandas' NaN is NULL here.",
+    ),
     (r"THEN INSERT (?:\( .* \) )?§SELECT\b", "Write VALUES (...) with the source's columns."),
     (
         r"^MERGE INTO ([\w.\"]+) (?:VERSION|TIMESTAMP|FOR) §?(?:AS|VERSION|TIMESTAMP)\b",

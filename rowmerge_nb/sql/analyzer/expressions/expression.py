@@ -95,6 +95,9 @@ _BUILT_IN: Final = ((), ("system", "builtin"))
 _DEFAULTS: Final = ("CURRENT_CATALOG", "CURRENT_SCHEMA")
 _COMPARED: Final = re.compile(r"(?:=|<>)\s*\Z")
 """What precedes a value that may be text without its quotes."""
+_DIFFERS: Final = re.compile(r"(?:<>|!=)\s*\Z")
+_MISSING: Final = re.compile(r"(?i)(?:(?:pd|np|pandas|numpy|math)\s*\.\s*)?(?:nan|nat|na|none)")
+"""How Python and pandas write a missing value."""
 _LISTED: Final = 8
 """The columns listed for a name that does not exist."""
 _DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
@@ -216,6 +219,11 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _near_hint(self, node: s.Name, parts: Sequence[str]) -> str | None:
         """Return the most similar column, or the columns; text without single quotes is noticed."""
+        if _MISSING.fullmatch(node.span.of(self.context.text)):
+            literal = node.parts[-1].text
+            differs = _DIFFERS.search(self.context.text[: node.span.start])
+            form = "IS NOT NULL" if differs else "IS NULL, or NULL for a value,"
+            return f"Write {form} instead of {literal}; pandas' NaN is NULL here."
         near = self.scope.like(parts)
         text = f"Text is written in single quotes: '{node.parts[0].text}'."
         columns = self._columns_hint(parts)

@@ -38,7 +38,13 @@ def check_inserted(
             f"Insert query has mismatched column types: Table: [{type_lists[0]}], Query:"
             f" [{type_lists[1]}]",
             context.statement_span(statement.query.tree.span),
-            _insert_hint(columns, fields, target, _first_texts(context, statement.query.tree)),
+            _insert_hint(
+                columns,
+                fields,
+                target,
+                _first_texts(context, statement.query.tree),
+                star=_has_star(statement.query.tree),
+            ),
         )
 
 
@@ -47,6 +53,8 @@ def _insert_hint(
     fields: Sequence[ScopeField],
     target: a.TableBinding,
     texts: Sequence[str],
+    *,
+    star: bool,
 ) -> str:
     actual = [field.type for field in fields]
     if len(actual) == 1 and actual[0].base == "row" and len(columns) > 1:
@@ -60,11 +68,20 @@ def _insert_hint(
         column, field = columns[index], fields[index]
         text = texts[index] if len(texts) == len(columns) else column_in_sql(field.name or "")
         value = Column(field.type, field.symbol)
-        return Misfit(column.name, column.type, value, text if texts or field.name else "").hint()
+        text = text if texts or field.name else ""
+        return Misfit(column.name, column.type, value, text, star).hint()
     names = column_list(column.name for column in columns[: len(actual)])
     if len(actual) < len(columns):
         return f"Name the columns that get values: INSERT INTO {target.display} ({names})."
     return f"There are {len(columns)} columns and {len(actual)} values; remove values."
+
+
+def _has_star(query: s.Node) -> bool:
+    body = query.body if isinstance(query, s.QueryNode) else query
+    return isinstance(body, s.TableBody) or (
+        isinstance(body, s.Select)
+        and not all(isinstance(item, s.SelectItem) for item in body.items)
+    )
 
 
 def _first_texts(context: Context, query: s.Node) -> list[str]:

@@ -12,7 +12,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql, column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
@@ -634,8 +634,9 @@ class _MergeAnalyzer:
             )
             wrong = first_unfit(column_types, assigned_values)
             field, (value, span) = self.fields[indexes[wrong]], assigned[wrong]
-            text = "" if clause.star is not None else span.of(self.context.text)
-            misfit = Misfit(field.name or "", field.type, value, text)
+            is_star = clause.star is not None
+            text = self._starred_text(value) if is_star else span.of(self.context.text)
+            misfit = Misfit(field.name or "", field.type, value, text, is_star)
             self.context.error(
                 "TYPE_MISMATCH",
                 f"MERGE table column types don't match for MERGE case {clause.number}, SET"
@@ -668,6 +669,14 @@ class _MergeAnalyzer:
         if clause.operation is Operation.INSERT:
             self._default(clause, values)
         return tuple(values)
+
+    def _starred_text(self, value: e.Typed) -> str:
+        """Return a value of ``*`` as a list of columns would have it; "" for a row of fields."""
+        names = {field.symbol: field.name or "" for field in self.offered}
+        if not isinstance(value, e.Column) or value.symbol not in names:
+            return ""
+        alias, name = self._alias(self.statement.source), column_in_sql(names[value.symbol])
+        return f"{alias}.{name}" if alias else name
 
     def _default(self, clause: st.MergeClause, values: list[a.TypedExpression | None]) -> None:
         span = self.context.statement_span(self.statement.target.span)

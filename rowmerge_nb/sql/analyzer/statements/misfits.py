@@ -25,12 +25,14 @@ class Misfit:
 
     Args:
         text: the value as written; "" if the statement does not write it.
+        star: the value comes from ``*``.
     """
 
     column: str
     column_type: Type
     value: e.Typed
     text: str
+    star: bool = False
 
     def hint(self, source: a.MergeSource | None = None) -> str:
         """Return what is wrong, and the value as it would fit, ready to paste."""
@@ -47,8 +49,23 @@ class Misfit:
             return f"{problem}: write '{self.text}' in quotes."
         if not can_cast(self.value.type, self.column_type):
             return f"{problem}; no CAST converts it. Assign another value."
-        cast = f"CAST({self.text or '...'} AS {self.column_type})"
-        return " ".join(filter(None, [f"{problem}: write {cast}.", self._pandas(source)]))
+        cast = f"CAST({self._text_operand()} AS {self.column_type})"
+        if self.star:
+            remedy = f"convert it in the frame, or list the columns and write {cast}"
+        else:
+            remedy = f"write {cast}"
+        if is_text(self.column_type) and self.value.type.base in _DATED:
+            return (
+                f"{problem}: the column holds text. To make it a date, convert its frame by"
+                " pd.to_datetime (or read_csv(parse_dates=...)) and create the table again. For"
+                f" text of the day, {remedy}."
+            )
+        return " ".join(filter(None, [f"{problem}: {remedy}.", self._pandas(source)]))
+
+    def _text_operand(self) -> str:
+        text = self.text or "..."
+        is_moment = is_text(self.column_type) and self.value.type.base.startswith("timestamp")
+        return f"CAST({text} AS date)" if is_moment else text
 
     def _pandas(self, source: a.MergeSource | None) -> str | None:
         """Return how pandas converts the column of a DataFrame."""

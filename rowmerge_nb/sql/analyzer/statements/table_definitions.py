@@ -57,6 +57,8 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
     columns: tuple[ColumnMetadata, ...] = ()
     if statement.query is not None:
         columns, tree = _queried(context, name[0], statement, statement.query)
+        if len(statement.name.parts) == 1:
+            _notice_twin(context, name[2], span)
     elif not exists:
         columns, inherited = _Columns(context, name[0]).of(statement.columns)
         properties = {**inherited, **properties}
@@ -77,6 +79,19 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
         replaced,
         origins=tuple(context.origins),
     )
+
+
+def _notice_twin(context: Context, name: str, span: st.Span) -> None:
+    """Notice a table with the name of the DataFrame that fills it."""
+    if any(
+        binding.dataframe is not None and binding.name[-1].lower() == name.lower()
+        for binding in context.bindings.values()
+    ):
+        context.notice(
+            f"Table and DataFrame now have the same name; from now on, {name} means the table. To"
+            f" tell them apart, write CREATE TABLE {name.rstrip('_')}_table AS ....",
+            span,
+        )
 
 
 def _existing(
