@@ -33,6 +33,7 @@ NAVIGATION = {
         "docs/install",
         "docs/use",
         "docs/from-postgresql",
+        "docs/from-sqlserver-oracle",
         "docs/dialect",
         "docs/versions",
         "docs/queries",

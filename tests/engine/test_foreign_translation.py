@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -152,6 +153,16 @@ def test_what_does_not_fit_known_tables_is_a_difference() -> None:
         assert translation.differences[-1].startswith("It fails here: TYPE_MISMATCH: ")
         translation = engine.translate("DELETE FROM t WHERE id = 1", dialect="sqlserver")
         assert translation.differences == ()
+
+
+def test_the_page_for_sql_server_and_oracle_has_translations() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "from-sqlserver-oracle.md").read_text("utf-8")
+    sqlserver, oracle = page.split("| in Oracle |")
+    for dialect, text in (("sqlserver", sqlserver), ("oracle", oracle)):
+        rows = re.findall(r"^\| `(.*)` \| `(.*)` \|$", text, re.MULTILINE)
+        assert rows
+        for sql, words in rows:
+            assert translate_statement(sql, dialect).sql == words.replace("\\|", "|")
 
 
 def test_texts_are_joined_and_output_is_returned_in_other_words() -> None:

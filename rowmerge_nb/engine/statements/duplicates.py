@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 NAMED_GROUPS = 20
 UNORDERED: Final = frozenset({"map", "json"})
 """Types whose values have no order."""
+_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 
 
 def groups_of(
@@ -52,8 +53,10 @@ def duplicate_error(
 
 
 def proposal(analysis: MergeAnalysis) -> str | None:
-    """Return a source with one row per key, for USING: the first row of each key in the order of
-    the other columns.
+    """Return a source with one row per key, for USING.
+
+    It is the newest row by the first column of a date or timestamp. Without such a column, it is
+    the first one in the order of the other columns.
 
     It has the columns that the statement reads. None unless ON compares plain columns of the source
     by ``=``, and all columns have distinct names.
@@ -68,9 +71,16 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     )
     ordered = [field for field in others if field.type.base not in UNORDERED]
     columns = [field for field in analysis.source.fields if field in keys or field in others]
+    # The newest row is the one that most people want.
+    newest = [
+        f"{column_in_sql(str(field.name))} DESC"
+        for field in analysis.source.fields
+        if field.type.base in _MOMENTS and field not in keys
+    ][:1]
+    order = newest[0] if newest else _listed(ordered or keys)
     numbered = (
         f"SELECT *, row_number() OVER (PARTITION BY {_listed(keys)} ORDER BY"
-        f" {_listed(ordered or keys)}) AS {number} FROM {analysis.source.text}"
+        f" {order}) AS {number} FROM {analysis.source.text}"
     )
     return _aliased(
         f"(SELECT {_listed(columns)} FROM ({numbered}) WHERE {number} = 1)", analysis.source

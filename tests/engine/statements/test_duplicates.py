@@ -52,6 +52,17 @@ def test_numbers_to_be_added_are_offered_as_sums(engine: Engine) -> None:
     ]
 
 
+def test_the_newest_row_of_a_key_is_offered(engine: Engine) -> None:
+    source = "(SELECT *, DATE '2026-01-01' + INTERVAL '1' DAY * visits AS seen FROM news) s"
+    text = hint(engine, MERGE.format(source))
+    query = re.findall("`USING (.*?)`", text)[0]
+    assert "PARTITION BY customer ORDER BY seen DESC) AS rn" in query
+    assert engine.run(MERGE.format(query)).count == 2
+    rows = engine.run("SELECT visits FROM accounts WHERE customer = 'Aaron'").table
+    assert rows is not None
+    assert rows.to_pylist() == [{"visits": 4}]
+
+
 def test_no_sums_are_offered_if_no_clause_writes_numbers(engine: Engine) -> None:
     text = hint(
         engine,
