@@ -133,9 +133,9 @@ def _cut(line: str) -> str:
 def _row(record: ClauseRecord, total: int | None, writes: Mapping[int, str]) -> ClauseRow:
     none = record.number < 0
     text = (
-        "no clause fires: transform_page drops the row"
+        "no clause fires: target row stays, source row unused"
         if record.rows is None
-        else "no clause fired: transform_page drops the row"
+        else "no clause fired: target row stays, source row unused"
     )
     return ClauseRow(
         number=record.number,
