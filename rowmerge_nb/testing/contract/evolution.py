@@ -151,28 +151,29 @@ class EvolutionChecks(ContractStore):
     def test_wider_types_and_fields_come_with_the_rows(self, connector: Connector) -> None:
         """For ``evolves_types``: old rows keep their values, and have NULL in new fields."""
         self._require_evolved_types(connector)
-        self._make_narrow(connector)
+        width = self._make_narrow(connector)
         statement = PageStatement(connector, self.name())
-        statement.evolve(*_columns(WIDE))
+        statement.evolve(*_columns(WIDE)[:width])
         wide_table = statement.metadata.get_table_metadata(statement.session, statement.handle)
-        must_be("the types of the evolved handle", _types(wide_table), _parsed(WIDE))
-        statement.merge(Changes(inserted=[WIDE_ROW]))
-        must_be("the types before the commit", self._types(connector), _parsed(NARROW))
+        must_be("the types of the evolved handle", _types(wide_table), _parsed(WIDE, width))
+        statement.merge(Changes(inserted=[WIDE_ROW[:width]]))
+        must_be("the types before the commit", self._types(connector), _parsed(NARROW, width))
         statement.commit()
-        must_be("the types after the commit", self._types(connector), _parsed(WIDE))
+        must_be("the types after the commit", self._types(connector), _parsed(WIDE, width))
         statement = PageStatement(connector, self.name())
         rows = sorted(statement.read().to_pylist(), key=lambda row: str(row["id"]))
         statement.rollback()
-        must_be("the rows after the commit", [tuple(row.values()) for row in rows], ALL_ROWS)
+        expected = [row[:width] for row in ALL_ROWS]
+        must_be("the rows after the commit", [tuple(row.values()) for row in rows], expected)
 
     def test_a_rollback_leaves_types_as_they_were(self, connector: Connector) -> None:
         self._require_evolved_types(connector)
-        self._make_narrow(connector)
+        width = self._make_narrow(connector)
         statement = PageStatement(connector, self.name())
-        statement.evolve(*_columns(WIDE))
-        statement.merge(Changes(inserted=[WIDE_ROW]))
+        statement.evolve(*_columns(WIDE)[:width])
+        statement.merge(Changes(inserted=[WIDE_ROW[:width]]))
         statement.rollback()
-        must_be("the types after a rollback", self._types(connector), _parsed(NARROW))
+        must_be("the types after a rollback", self._types(connector), _parsed(NARROW, width))
 
     def _require_evolved_types(self, connector: Connector) -> None:
         transaction = connector.begin_transaction()
@@ -181,10 +182,20 @@ class EvolutionChecks(ContractStore):
         if not evolves_types:
             pytest.skip("evolves_types = False: a MERGE changes no types")
 
-    def _make_narrow(self, connector: Connector) -> None:
-        self.make_table(
-            connector, ConnectorTableMetadata(self.name(), _columns(NARROW), {}), [NARROW_ROW]
-        )
+    def _make_narrow(self, connector: Connector) -> int:
+        """Create a table, without the column of rows if CREATE TABLE refuses it, and return the
+        number of its columns.
+        """
+        for width in (len(NARROW), len(NARROW) - 1):
+            metadata = ConnectorTableMetadata(self.name(), _columns(NARROW)[:width], {})
+            try:
+                self.make_table(connector, metadata, [NARROW_ROW[:width]])
+            except RowMergeError as error:
+                if error.code != "NOT_SUPPORTED":
+                    raise
+            else:
+                return width
+        pytest.skip("CREATE TABLE refuses a bigint with an integer")
 
     def _types(self, connector: Connector) -> dict[str, str]:
         statement = PageStatement(connector, self.name())
@@ -263,5 +274,5 @@ def _types(metadata: ConnectorTableMetadata) -> dict[str, str]:
     return {column.name: str(column.type) for column in metadata.columns}
 
 
-def _parsed(types: Mapping[str, str]) -> dict[str, str]:
-    return {name: str(parse_type(text)) for name, text in types.items()}
+def _parsed(types: Mapping[str, str], width: int) -> dict[str, str]:
+    return {name: str(parse_type(text)) for name, text in list(types.items())[:width]}
