@@ -85,7 +85,7 @@ def test_options_and_their_values_are_offered_in_the_line_of_the_magic(tab, cell
             MERGE.replace("%%merge", "%%merge --dialect extended") + "WHEN MATCHED THEN D|",
             ["DELETE", "DO"],
         ),
-        ("%%merge\nSELECT 1; DROP |", ["SCHEMA", "TABLE", "VIEW"]),
+        ("%%merge\nSELECT 1; DROP |", ["BRANCH", "SCHEMA", "TABLE", "VIEW"]),
         ("%%merge\nSELECT a FROM t ORDER |", ["BY"]),
         ("%%merge\nselect * from accounts wh|", ["where"]),
         ("%%merge\nSELECT * FROM accounts TABLES|", []),

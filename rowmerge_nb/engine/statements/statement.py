@@ -325,22 +325,20 @@ class StatementRun:
         return []
 
     def _check_rehearsal(self) -> None:
-        if not self.options.rehearse or self.options.dry_run:
-            return
-        if not self.rehearsable:
+        if self.options.rehearse and not self.options.dry_run and not self.rehearsable:
             raise not_rehearsed()
-        catalog = name_shown(self.analysis)[2] if self.changes_rows else ""
-        if catalog and self.transaction.opened(catalog).connector.commits_in_finish:
+
+    def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
+        if self.transaction.commits_in_finish:
+            # Not before its rows are written: a comparison shows the calls up to here.
             raise ConnectorError(
                 f"Connector '{self.services.connector}' commits in its finish calls, so that a"
                 " statement cannot be rehearsed there",
                 hint=(
-                    "Nothing was begun. dry_run=True plans the statement; a copy by CREATE TABLE AS"
-                    " in the catalog memory can be rehearsed."
+                    "dry_run=True plans the statement; a copy by CREATE TABLE AS in the catalog"
+                    " memory can be rehearsed."
                 ),
             )
-
-    def _rehearsed(self, finish: Callable[[], None] | None) -> Result:
         if finish is not None:
             finish()
         self.step = "rollback"

@@ -59,7 +59,7 @@ def test_an_update_passes_new_values_and_row_ids_to_the_source_that_read_them(
     )
     assert result.count == 2
     assert rows(engine) == [("Aaron", 105, "new"), ("Bill", 7, "Buena"), ("Carol", 103, "new")]
-    text = str(result)
+    text = result.text()
     for name in (
         "get_update_row_id_column_handle",
         "begin_update",
@@ -79,7 +79,7 @@ def test_a_delete_passes_row_ids_to_the_source_that_read_them(
     result = engine.run(sql, flow="updatable")
     assert result.count == 2
     assert rows(engine) == [("Bill", 7, "Buena")]
-    assert "delete_rows" in str(result)
+    assert "delete_rows" in result.text()
     assert engine.run(sql, flow="updatable").count == 0
 
 

@@ -478,7 +478,7 @@ def test_a_connector_without_the_older_calls_is_refused_with_the_way_that_remain
 
 def test_reports_show_plan_calls_counts_and_changed_rows_of_this_flow(engine: Engine) -> None:
     result = engine.run("UPDATE t SET val = coalesce(val, 0) + 1 WHERE id > 2")
-    text = str(result)
+    text = result.text()
     assert "2 rows updated in t. t 4 → 4 rows." in text
     assert "flow updatable: page sources change the rows that they have read" in text
     assert "update_rows, on the page source that read the rows" in text
