@@ -206,7 +206,7 @@ class TestAVersionIsPutBackOverEveryChange(Kit):
 class Early(MemoryMetadata):
     def begin_merge(self, session, table_handle, updated_columns=None):
         store, handle = STORES[0], table_handle
-        if handle.added:
+        if handle.column_changes:
             table = store._tables[handle.name]
             rows = fitted(
                 table.versions[table.current], table.metadata.columns, handle.metadata.columns

@@ -106,7 +106,7 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_with_the_columns
 
     def commit(self: Any) -> Any:
         made = original(self)
-        if others and self._change.handle.added:
+        if others and self._change.handle.column_changes:
             others.pop()()
         return made
 

@@ -28,7 +28,9 @@ def test_a_folder_that_is_removed_while_it_is_looked_at_has_nothing_in_it(
     path.mkdir()
 
     def late(place: Any) -> Any:
-        Path(place).rmdir()
+        # pytest removes folders by their numbers, maybe before this is over.
+        if place == path:
+            path.rmdir()
         return scandir(place)
 
     monkeypatch.setattr(os, "scandir", late)
