@@ -179,7 +179,12 @@ def _server(
             yield _Server(process, log)
         finally:
             process.terminate()
-            process.wait(30)
+            try:
+                process.wait(30)
+            except subprocess.TimeoutExpired:
+                # A task that nobody waits for any more may hold Java; nothing is tested about its end.
+                process.kill()
+                process.wait(30)
 
 
 class ClusterDriver:
