@@ -318,7 +318,7 @@ def _foreign_columns(tree: Any) -> Iterator[str]:
         word = str(name.name).upper()
         if word in {"NEXTVAL", "CURRVAL"}:
             yield f"{name.sql()} is unknown: Trino has no sequences. Write the key's values."
-        elif word in {"ROWNUM", "ROWID", "LEVEL", "SYSDATE", "SYSTIMESTAMP"} and not name.table:
+        elif word in _ORACLE_WORDS and not name.table:
             yield f"{word} is unknown in Trino: {_ORACLE_WORDS[word]}"
 
 
