@@ -513,6 +513,8 @@ def _foreign(example: Example, templates: dict[str, str], names: set[str], *, sp
     arguments = [_as_foreign(argument, spark=spark) for argument in example.arguments]
     if example.target is not None:
         value = f"{arguments[0]}.instant" if arguments[0] == ZONED_COLUMN else arguments[0]
+        if example.target.base == "char":
+            return f"rpad({value}, {example.target.parameters[0]}, ' ')"
         return _as_foreign(f"CAST({value} AS {example.target})", spark=spark)
     if example.name in templates:
         return templates[example.name].format(*arguments)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from rowmerge_nb.sql.functions.hashes import checksum, checksum_of_bytes
+from rowmerge_nb.sql.functions.hashes import checksum
 from rowmerge_nb.sql.functions.maps import ALL_VALUES, COUNT, FIRST_VALUE, grouped
 
 ROWS: Final = r"""
@@ -119,17 +119,23 @@ def bound(names: dict[str, str], body: str) -> str:
     return body
 
 
-_PAIR_STEP: Final = bound(
-    {"n": "s.n + 1D", "my": "s.my + (r.y - s.my) / n", "mx": "s.mx + (r.x - s.mx) / n"},
-    "named_struct('n', n, 'my', my, 'mx', mx, 'c', s.c + (r.x - s.mx) * (r.y - my), "
-    "'sy', s.sy + (r.y - s.my) * (r.y - my), 'sx', s.sx + (r.x - s.mx) * (r.x - mx))",
+# Repeated sums take less time than lambdas that name them.
+_COUNT: Final = "(s.n + 1D)"
+_MEAN_Y: Final = f"(s.my + (r.y - s.my) / {_COUNT})"
+_MEAN_X: Final = f"(s.mx + (r.x - s.mx) / {_COUNT})"
+_PAIR_STEP: Final = (
+    f"named_struct('n', {_COUNT}, 'my', {_MEAN_Y}, 'mx', {_MEAN_X}, 'c', s.c + (r.x - s.mx) * (r.y"
+    f" - {_MEAN_Y}), 'sy', s.sy + (r.y - s.my) * (r.y - {_MEAN_Y}), 'sx', s.sx + (r.x - s.mx) *"
+    f" (r.x - {_MEAN_X}))"
 )
 _VALUE: Final = "IF({0} IS NULL, NULL, named_struct('x', CAST({0} AS DOUBLE)))"
-_MOMENT_STEP: Final = bound(
-    {"n": "s.n + 1D", "d": "r.x - s.m1", "dn": "d / n", "dq": "dn * dn", "dm": "d * dn * s.n"},
-    "named_struct('n', n, 'm1', s.m1 + dn, 'm2', s.m2 + dm, 'm3', s.m3 + (dm * dn * (n - 2D) - 3D *"
-    " dn * s.m2), 'm4', s.m4 + (dm * dq * (n * n - 3D * n + 3D) + 6D * dq * s.m2 - 4D * dn *"
-    " s.m3))",
+_SHIFT: Final = f"((r.x - s.m1) / {_COUNT})"
+_GROWTH: Final = f"((r.x - s.m1) * {_SHIFT} * s.n)"
+_MOMENT_STEP: Final = (
+    f"named_struct('n', {_COUNT}, 'm1', s.m1 + {_SHIFT}, 'm2', s.m2 + {_GROWTH}, 'm3', s.m3 +"
+    f" ({_GROWTH} * {_SHIFT} * ({_COUNT} - 2D) - 3D * {_SHIFT} * s.m2), 'm4', s.m4 + ({_GROWTH} *"
+    f" ({_SHIFT} * {_SHIFT}) * ({_COUNT} * {_COUNT} - 3D * {_COUNT} + 3D) + 6D * ({_SHIFT} *"
+    f" {_SHIFT}) * s.m2 - 4D * {_SHIFT} * s.m3))"
 )
 
 
@@ -196,9 +202,9 @@ FRAGMENTS: Final = {
     # -0.0 is 0.0.
     "checksum of a real": checksum("IF({0} = 0, 0L, {bits 32} | {sign bit of 32})"),
     "checksum of a double": checksum("IF({0} = 0, 0L, {bits 64} | {sign bit})"),
-    "checksum of a text": checksum_of_bytes("encode({0}, 'UTF-8')"),
-    "checksum of a char": checksum_of_bytes("encode(rtrim({0}), 'UTF-8')"),
-    "checksum of bytes": checksum_of_bytes("{0}"),
+    "checksum of a text": checksum("{0}"),
+    "checksum of a char": checksum("rtrim({0})"),
+    "checksum of bytes": checksum("{0}"),
     "checksum of a date": checksum("CAST(unix_date({0}) AS BIGINT)"),
     "checksum of a timestamp": checksum("unix_micros(CAST({0} AS TIMESTAMP))"),
     "map of counts": grouped(not_empty("IF({0} IS NULL, NULL, named_struct('k', {0}))"), COUNT),

@@ -12,7 +12,7 @@ substr(varbinary, bigint) -> varbinary | CASE WHEN {1} = 0 OR {1} < -octet_lengt
 substr(varbinary, bigint, bigint) -> varbinary | CASE WHEN {1} = 0 OR {1} < -octet_length({0}) OR {2} <= 0 THEN IF({0} IS NULL OR {1} IS NULL OR {2} IS NULL, NULL, X'') ELSE substring({0}, {int:1}, {int:2}) END
 lpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE lpad({0}, {padded to}, {2}) END
 rpad(varbinary, bigint, varbinary) -> varbinary | {bytes checked} ELSE rpad({0}, {padded to}, {2}) END
-reverse(varbinary) -> varbinary | unhex(array_join(reverse(regexp_extract_all(hex({0}), '..', 0)), ''))
+reverse(varbinary) -> varbinary | encode(reverse(decode({0}, 'ISO-8859-1')), 'ISO-8859-1')
 to_utf8(varchar(x)) -> varbinary | encode({0}, 'UTF-8') | encode({0})
 to_utf8(char(x)) -> varbinary | encode({0}, 'UTF-8') | encode({0})
 from_utf8(varbinary) -> varchar | IF(is_valid_utf8(CAST({0} AS STRING)), CAST({0} AS STRING), {mended})

@@ -1,5 +1,6 @@
-"""Trino's XXHASH64 and MURMUR3 in Spark SQL; Spark's have another seed.
+"""Trino's XXHASH64 and MURMUR3 in Spark SQL.
 
+Spark's own XXHASH64 begins with another seed, and its hash of a column is the next one's seed.
 Overflows are computed in decimals, since Spark's bigint does not wrap around.
 """
 
@@ -12,15 +13,10 @@ def _signed(*numbers: int) -> tuple[int, ...]:
     return tuple(number - 2**64 if number >= 2**63 else number for number in numbers)
 
 
-_PRIMES: Final = _signed(
-    0x9E3779B185EBCA87,
-    0xC2B2AE3D27D4EB4F,
-    0x165667B19E3779F9,
-    0x85EBCA77C2B2AE63,
-    0x27D4EB2F165667C5,
-)
-_STRIPE: Final = 32
-"""Bytes per stripe, for four sums."""
+_PRIME: Final = _signed(0x9E3779B185EBCA87)[0]
+"""The prime that CHECKSUM multiplies each hash by, and that stands for NULL."""
+_SEED_ZERO: Final = -365884300664092260
+"""The bigint whose hash by Spark is 0: the seed of what is hashed after it, as Trino begins."""
 
 
 def _wrapped(number: str) -> str:
@@ -45,10 +41,6 @@ def _times(value: str, factor: int, added: int = 0) -> str:
     )
 
 
-def _product(value: str, prime: int, added: int = 0) -> str:
-    return _times(value, _PRIMES[prime - 1], _PRIMES[added - 1] if added else 0)
-
-
 def _sum(*values: str) -> str:
     return _wrapped(" + ".join(map(_wide, values)))
 
@@ -69,10 +61,6 @@ def _read(hexadecimal: str, offset: str, size: int) -> str:
     return f"CAST(conv(concat({digits}), 16, -10) AS BIGINT)"
 
 
-def _round(so_far: str, word: str) -> str:
-    return _product(_rotated(_sum(so_far, _product(word, 2)), 31), 1)
-
-
 def _shifted(value: str, by: int) -> str:
     return _bound("h", value, f"h ^ shiftrightunsigned(h, {by})")
 
@@ -88,78 +76,27 @@ def _places(low: str, high: str, size: int) -> str:
     )
 
 
-def _stripes(x: str, end: str) -> str:
-    begins = (_sum(*map(_literal, _PRIMES[:2])), _literal(_PRIMES[1]), "0L", _literal(-_PRIMES[0]))
-    lanes = ", ".join(
-        f"{_round(f'a[{lane}]', _read(x, f'i + {16 * lane}', 8))}" for lane in range(4)
-    )
-    sums = _folded(_places("0", end, _STRIPE), f"array({', '.join(begins)})", f"array({lanes})")
-    digest = _sum(*(_rotated(f"v[{lane}]", by) for lane, by in enumerate((1, 7, 12, 18))))
-    for lane in range(4):
-        digest = _product(f"({digest} ^ {_round('0L', f'v[{lane}]')})", 1, 4)
-    return _bound("v", sums, digest)
-
-
 def _literal(number: int) -> str:
     return f"{number}L" if number >= 0 else f"(-{-number}L)"
 
 
-def _mixed_to_the_end(digest: str) -> str:
-    for by, prime in ((33, 2), (29, 3)):
-        digest = _product(_shifted(digest, by), prime)
-    return _shifted(digest, 32)
+def _xxhash64(value: str) -> str:
+    return f"xxhash64({_literal(_SEED_ZERO)}, {value})"
 
 
-def _hash_of_digits() -> str:
-    whole = f"(char_length(x) div {2 * _STRIPE} * {2 * _STRIPE})"
-    begin = f"IF({whole} > 0, {_stripes('x', whole)}, {_literal(_PRIMES[4])})"
-    digest = _sum(begin, "CAST(char_length(x) div 2 AS BIGINT)")
-    eights = "(char_length(x) div 16 * 16)"
-    digest = _folded(
-        _places(whole, eights, 8),
-        digest,
-        _product(_rotated(f"(a ^ {_round('0L', _read('x', 'i', 8))})", 27), 1, 4),
-    )
-    fours = "(char_length(x) div 8 * 8)"
-    digest = _folded(
-        _places(eights, fours, 4),
-        digest,
-        _product(_rotated(f"(a ^ {_product(_read('x', 'i', 4), 1)})", 23), 2, 3),
-    )
-    digest = _folded(
-        _places(fours, "char_length(x)", 1),
-        digest,
-        _product(_rotated(f"(a ^ {_product(_read('x', 'i', 1), 5)})", 11), 1),
-    )
-    return _mixed_to_the_end(digest)
-
-
-_BYTES_OF_HASH: Final = f"unhex(lpad(hex({_hash_of_digits()}), 16, '0'))"
-XXHASH64: Final = f"IF({{0}} IS NULL, NULL, {_bound('x', 'hex({0})', _BYTES_OF_HASH)})"
+XXHASH64: Final = f"IF({{0}} IS NULL, NULL, unhex(lpad(hex({_xxhash64('{0}')}), 16, '0')))"
 """The template of the function."""
 
 
 def checksum(value: str) -> str:
-    """Write the checksum of a group's bigints: the wrapping sum of hashes times a prime; NULL is 1.
+    """Write the checksum of a group's bigints, texts or bytes.
+
+    It is the wrapping sum of hashes times a prime; NULL is the prime.
 
     >>> checksum("{0}").startswith("transform(array(CAST(pmod(sum({distinct}")
     True
     """
-    digest = _product(_rotated(f"({_literal(_PRIMES[4] + 8)} ^ {_round('0L', 'b')})", 27), 1, 4)
-    return _summed(_bound("b", value, _mixed_to_the_end(digest)))
-
-
-def checksum_of_bytes(value: str) -> str:
-    """Write the checksum of a group's binary values.
-
-    >>> checksum_of_bytes("{0}").count("sum(")
-    1
-    """
-    return _summed(_bound("x", f"hex({value})", _hash_of_digits()))
-
-
-def _summed(digest: str) -> str:
-    each = _wide(f"IF({{0}} IS NULL, {_literal(_PRIMES[0])}, {_product(digest, 1)})")
+    each = _wide(f"IF({{0}} IS NULL, {_literal(_PRIME)}, {_times(_xxhash64(value), _PRIME)})")
     return _bound(
         "a", _wrapped(f"sum({{distinct}}{each}){{rows}}"), f"unhex({_little_endian('a')})"
     )

@@ -30,8 +30,9 @@ _DECIMAL: Final = r"-?[0-9]++\\.[0-9]++(?![eE])"
 # Numbers with a decimal point are doubles in Trino, and in Spark decimals unless they have an
 # exponent.
 AS_DOUBLES: Final = (
-    f"regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOATING}|{_WHOLE})*+)({_DECIMAL})',"
-    " '$1$2e0')"
+    "IF(instr({0}, '.') = 0, {0},"
+    f" regexp_replace({{0}}, '\\\\G((?:[^\"0-9-]++|{_TEXT}|{_FLOATING}|{_WHOLE})*+)({_DECIMAL})',"
+    " '$1$2e0'))"
 )
 _READ: Final = f"try_variant_get(try_parse_json(concat('[', {AS_DOUBLES}, ']')), '$[0]', 'variant')"
 _PARSED: Final = f"IF(json_array_length(concat('[', {{0}}, ']')) = 1, to_json({_READ}), NULL)"
@@ -54,7 +55,11 @@ def escaped(text: str, *, where: str = "") -> str:
         f"array_join(transform(split({text}, ''), c -> IF(char_length(c) < octet_length(c) - 2,"
         f" {pair}, c)), '')"
     )
-    return rf"IF({where or text} RLIKE '{_FAR}|\\\\u[dD][89abAB]', {far}, {text})"
+    shorter = where or text
+    is_possible = (
+        rf"(octet_length({shorter}) > char_length({shorter}) OR instr({shorter}, '\\u') > 0)"
+    )
+    return rf"IF({is_possible} AND {shorter} RLIKE '{_FAR}|\\\\u[dD][89abAB]', {far}, {text})"
 
 
 LITERAL: Final = escaped(_PARSED, where="{0}")
@@ -67,7 +72,7 @@ FRAGMENTS: Final = {
     "has double": "CASE WHEN {0} IS NULL OR {1} IS NULL THEN NULL WHEN {1} - {1} = 0 THEN exists({floating}, e -> schema_of_variant(e) = 'DOUBLE' AND try_variant_get(e, '$', 'double') = {1}) ELSE false END",
     "json read": _PARSED,
     "json parsed": (
-        f"CASE WHEN {{0}} RLIKE '{'[0-9]' * 39}' THEN {{fail:NOT_SUPPORTED:JSON numbers of more"
+        f"CASE WHEN octet_length({{0}}) > 38 AND {{0}} RLIKE '{'[0-9]' * 39}' THEN {{fail:NOT_SUPPORTED:JSON numbers of more"
         f" than 38 digits are not supported by this engine}} WHEN {_PARSED} IS NOT NULL THEN"
         f" {LITERAL} WHEN {{0}} IS NOT NULL THEN {{fail:INVALID_FUNCTION_ARGUMENT:Cannot convert"
         " value to JSON: '$0'} END"

@@ -22,7 +22,7 @@ substr(char(x), bigint, bigint) -> as long | {part} | {part}
 substring = substr
 strpos(varchar(x), varchar(y)) -> bigint | CAST(instr({0}, {1}) AS BIGINT) | CAST(instr({0}, {1}) AS BIGINT)
 index(varchar, varchar) -> bigint | CAST(instr({0}, {1}) AS BIGINT)
-strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L ELSE CAST(coalesce({found}, 0) AS BIGINT) END
+strpos(varchar(x), varchar(y), bigint) -> bigint | CASE WHEN {0} IS NULL OR {1} IS NULL OR {2} IS NULL THEN NULL WHEN {2} = 0 THEN {fail:INVALID_FUNCTION_ARGUMENT:'instance' must be a positive or negative number.} WHEN {1} = '' THEN 1L ELSE CAST({found} AS BIGINT) END
 hamming_distance(varchar(x), varchar(y)) -> bigint | IF(char_length({0}) <> char_length({1}), {fail:INVALID_FUNCTION_ARGUMENT:The input strings to hamming_distance function must have the same length}, CAST(size(filter(zip_with(split({0}, ''), split({1}, ''), (x, y) -> x <> y), z -> z)) AS BIGINT))
 levenshtein_distance(varchar(x), varchar(y)) -> bigint | IF(greatest(char_length({0}), char_length({1})) * (least(char_length({0}), char_length({1})) - 1L) > 1000000, {fail:INVALID_FUNCTION_ARGUMENT:The combined inputs for Levenshtein distance are too large}, CAST(levenshtein({0}, {1}) AS BIGINT))
 trim(varchar(x)) -> varchar(x) | regexp_replace({0}, '^\\p{javaWhitespace}+|\\p{javaWhitespace}+\\z', '') | trim({0}, {white})
@@ -69,7 +69,7 @@ chr(bigint) -> varchar(1) | IF({0} BETWEEN 0 AND 55295 OR {0} BETWEEN 57344 AND 
 char2hexint(varchar) -> varchar | hex(encode({0}, 'UTF-16BE'))
 format_number(bigint) -> varchar | {number formatted}
 format_number(double) -> varchar | {double formatted}
-codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, CAST(conv(hex(encode({0}, 'UTF-32')), 16, 10) AS INT)) | {code point}
+codepoint(varchar(1)) -> integer | IF({0} = '', {fail:INVALID_FUNCTION_ARGUMENT:Input string must be a single character string}, ascii({0})) | {code point}
 format(varchar, any...) -> varchar | format_string({*})
 luhn_check(varchar) -> boolean | IF({0} RLIKE '[^0-9]', {fail:INVALID_FUNCTION_ARGUMENT:Input contains non-digit character}, {0} <> '' AND luhn_check({0}))
 soundex(varchar) -> varchar(4) | IF({unmapped} <> '' AND (soundex({letters before}) LIKE '%0' OR {letters before} = ''), {fail unmapped}, IF({letters} = '', '', soundex(upper({letters}))))
@@ -144,7 +144,7 @@ FRAGMENTS: Final = {
     # Trino maps single code points; Spark maps ß to SS, and a final Σ to ς. No lambda, so that
     # subqueries are possible.
     "upper": (
-        f"IF({{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}',"
+        f"IF(octet_length({{0}}) > char_length({{0}}) AND {{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}',"
         f" '{_STANDING_IN}')), '{_STANDING_IN}',"
         f" '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
     ),
@@ -163,8 +163,9 @@ FRAGMENTS: Final = {
     ),
     # Occurrences may overlap.
     "found": (
-        "try_element_at(filter(sequence(1, greatest(char_length({0}), 1)), p -> substring({0}, p,"
-        " char_length({1})) = {1}), {int:2})"
+        "CASE WHEN octet_length(substring_index({0}, {1}, {int:2})) = octet_length({0}) THEN 0 WHEN"
+        " {2} > 0 THEN char_length(substring_index({0}, {1}, {int:2})) + 1 ELSE char_length({0}) -"
+        " char_length(substring_index({0}, {1}, {int:2})) - char_length({1}) + 1 END"
     ),
     "padding checked": (
         "CASE WHEN {1} NOT BETWEEN 0 AND 2147483647 THEN {fail:INVALID_FUNCTION_ARGUMENT:Target"

@@ -64,7 +64,7 @@ def _name(name: str) -> str:
 
 
 def _quoted(text: str) -> str:
-    return escaped(f"regexp_replace(to_json(array({text})), '^.|.$', '')", where=text)
+    return escaped(f"trim(BOTH '[]' FROM to_json(array({text})))", where=text)
 
 
 def _scalar(text: str, source: Type) -> str:

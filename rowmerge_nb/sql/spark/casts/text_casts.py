@@ -45,9 +45,14 @@ _TIME: Final = rf"'^{_CLOCK}\\z'"
 _MOMENT: Final = (
     rf"'^([-+]?[0-9][0-9][0-9][0-9]+-[0-9][0-9]?-[0-9][0-9]?)(?: ({_CLOCK})?\\s*(.+)?)?\\z'"
 )
+_DIGITS: Final = "[0-9][0-9]"
+USUAL_DATE: Final = f"{_DIGITS}{_DIGITS}-{_DIGITS}-{_DIGITS}"
+_USUAL_CLOCK: Final = f"{_DIGITS}:{_DIGITS}:{_DIGITS}"
 _UUID: Final = r"'^[0-9A-Fa-f]+(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)(-[0-9A-Fa-f]+)\\z'"
 _MOST_FRACTION: Final = 18
 _FROM_UTC: Final = "^(UTC|GMT|UT)?[+-]"
+FARTHEST_OFFSET: Final = "14:00"
+"""The largest distance from UTC that a zone may have."""
 _THREE_LETTERS: Final = "'UTC', 'GMT', 'UCT', 'CET', 'MET', 'WET', 'EET', 'PRC', 'ROK'"
 """Zone names with three letters; Spark also accepts PST and the like."""
 
@@ -63,6 +68,17 @@ def _checked(attempt: str, text: str, message: str) -> str:
         if message == "NULL"
         else f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
     )
+
+
+def usual(text: str, regex: str, cast: str) -> str:
+    """Write a cast of Spark's for texts of the usual form, whose rest takes a longer way; or NULL."""
+    return rf"IF({text} RLIKE '^{regex}\\z', {cast}, NULL)"
+
+
+def usual_moment(between: str, decimals: int) -> str:
+    """Return the regular expression of a day, ``between``, and a clock that is not to be rounded."""
+    fraction = f"(?:[.][0-9]{'[0-9]?' * (decimals - 1)})?" if decimals else ""
+    return f"{USUAL_DATE}{between}{_USUAL_CLOCK}{fraction}"
 
 
 # -- from text --------------------------------------------------------------------------------------------------------
@@ -149,10 +165,10 @@ def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:
     year = f"lpad({digits}, greatest(4, char_length({digits})), '0')"
     rest = f"regexp_extract({whole}, '-[0-9][0-9]?-[0-9][0-9]?$', 0)"
     padded = f"concat(regexp_extract({whole}, {_DATE}, 1), {year}, {rest})"
-    usual = f"{whole} RLIKE '^[0-9][0-9][0-9][0-9]-'"
-    attempt = f"IF({whole} RLIKE {_DATE}, try_cast(IF({usual}, {whole}, {padded}) AS DATE), NULL)"
+    long = f"{whole} RLIKE '^[0-9][0-9][0-9][0-9]-'"
+    attempt = f"IF({whole} RLIKE {_DATE}, try_cast(IF({long}, {whole}, {padded}) AS DATE), NULL)"
     return _checked(
-        attempt,
+        f"coalesce({usual(text, USUAL_DATE, f'try_cast({text} AS DATE)')}, {attempt})",
         text,
         _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text),
     )
@@ -182,7 +198,9 @@ def _to_timestamp(text: str, source: Type, target: Type, safe: bool) -> str:
         moment = from_micros(f"{micros(parsed, target)} + {_fraction(clock, target)}", target)
         return f"IF({zone} = '' OR {is_zone(zone)}, {moment}, NULL)"
 
-    return _moment(text, write, safe)
+    regex = rf"(?:{USUAL_DATE}|{usual_moment(' ', precision_of(target))})"
+    first = usual(text, regex, f"try_cast({text} AS TIMESTAMP_NTZ)")
+    return _moment(text, first, write, safe)
 
 
 def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -203,14 +221,24 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
         plain, zoned = at(text_literal(session_zone())), once(at, canonical_zone(zone_text))
         return f"CASE WHEN {zone_text} = '' THEN {plain} WHEN {is_zone(zone_text)} THEN {zoned} END"
 
-    return _moment(text, write, safe)
+    return _moment(text, _usual_zoned(text, target), write, safe)
 
 
-def _moment(text: str, write: Callable[[list[str]], str], safe: bool) -> str:
+def _usual_zoned(text: str, target: Type) -> str:
+    zone = session_zone()
+    if zone[0] in "+-" and zone[1:] > FARTHEST_OFFSET:
+        return "NULL"
+    local_time = f"try_cast(concat({text}, {text_literal(f' {zone}')}) AS TIMESTAMP)"
+    moment = with_zone(local_time, text_literal(zone)) if is_zoned(target) else local_time
+    return usual(text, usual_moment(" ", precision_of(target)), moment)
+
+
+def _moment(text: str, first: str, write: Callable[[list[str]], str], safe: bool) -> str:
+    """Write the attempt ``first``, and one by the parts of the text."""
     trimmed = _trimmed(text)
     attempt = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
     return _checked(
-        attempt,
+        f"coalesce({first}, {attempt})",
         text,
         _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed),
     )
@@ -264,7 +292,7 @@ def is_zone(zone: str) -> str:
 
 def is_too_far(zone: str) -> str:
     """Write whether a canonical offset is too large for a zone."""
-    return f"({zone} RLIKE '^[+-]' AND substring({zone}, 2) > '14:00')"
+    return f"({zone} RLIKE '^[+-]' AND substring({zone}, 2) > '{FARTHEST_OFFSET}')"
 
 
 def _to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -373,26 +401,35 @@ def _scientific(text: str, number: str) -> str:
 def shown_double(text: str) -> str:
     """Write a double like Trino: 1.0E0, 1.23456789E5.
 
-    From 10,000,000, and below 0.001, this is how Java writes it.
+    From 10,000,000, and below 0.001, this is how Java writes it. The first condition and all
+    values have Java's text, so Spark makes it once for each row.
     """
-    size, java = f"abs({text})", f"CAST(abs({text}) AS STRING)"
-    sign = f"IF({text} < 0, '-', '')"
-    exponent = f"(instr({java}, '.') - 2)"
-    whole = (
-        f"concat({sign}, substring({java}, 1, 1), '.', coalesce(nullif(rtrim('0', concat("
-        f"substring({java}, 2, {exponent}), substring({java}, {exponent} + 3))), ''), '0'), 'E',"
-        f" {exponent})"
+    size, java = f"abs({text})", f"CAST({text} AS STRING)"
+    negative = f"IF({text} < 0, 1, 0)"
+    powers = " ".join(f"WHEN {size} < 1e{power + 1}D THEN 'E{power}'" for power in range(6))
+    whole = f"rtrim('0', replace({java}, '.0', ''))"
+    broken = _pointed(f"replace({java}, '.', '')", negative)
+    digits = (
+        f"CASE WHEN {text} % 1D <> 0 THEN {broken} WHEN"
+        f" char_length({whole}) = 1 + {negative} THEN concat({whole}, '.0') ELSE"
+        f" {_pointed(whole, negative)} END"
     )
     places = f"CASE WHEN {size} >= 0.1D THEN 1 WHEN {size} >= 0.01D THEN 2 ELSE 3 END"
+    first = f"({places} + {negative} + 2)"
     fraction = (
-        f"concat({sign}, substring({java}, {places} + 2, 1), '.',"
-        f" coalesce(nullif(substring({java}, {places} + 3), ''), '0'), 'E-', {places})"
+        f"concat(IF({text} < 0, '-', ''), substring({java}, {first}, 1), '.',"
+        f" coalesce(nullif(substring({java}, {first} + 1), ''), '0'), 'E-', {places})"
     )
     return (
-        f"CASE WHEN {text} = 0 THEN IF(CAST({text} AS STRING) LIKE '-%', '-0E0', '0E0') WHEN {size}"
-        f" >= 1D AND {size} < 1e7D THEN {whole} WHEN {size} >= 0.001D AND {size} < 1D THEN"
-        f" {fraction} ELSE CAST({text} AS STRING) END"
+        f"CASE WHEN {java} IN ('0.0', '-0.0') THEN replace({java}, '.0', 'E0') WHEN {size} >= 1D"
+        f" AND {size} < 1e7D THEN concat({digits}, CASE {powers} ELSE 'E6' END) WHEN {size} >="
+        f" 0.001D AND {size} < 1D THEN {fraction} ELSE {java} END"
     )
+
+
+def _pointed(digits: str, sign: str) -> str:
+    """Write digits with a point behind the first one, which follows a ``sign`` of 0 or 1 letters."""
+    return f"overlay({digits} PLACING '.' FROM 2 + {sign} FOR 0)"
 
 
 _POWERS: Final = f"array({', '.join(f'1e{power}D' for power in range(10))})"

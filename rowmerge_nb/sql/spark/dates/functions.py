@@ -19,7 +19,14 @@ from rowmerge_nb.sql.spark.casts.moment_casts import (
     with_zone,
     zone_of,
 )
-from rowmerge_nb.sql.spark.casts.text_casts import canonical_zone, is_too_far, shown_moment
+from rowmerge_nb.sql.spark.casts.text_casts import (
+    USUAL_DATE,
+    canonical_zone,
+    is_too_far,
+    shown_moment,
+    usual,
+    usual_moment,
+)
 from rowmerge_nb.sql.spark.dates.date_formats import formatting
 from rowmerge_nb.sql.spark.dates.parsing import malformed, parsing, two_digit_pivot
 from rowmerge_nb.sql.spark.dates.zones import ZONES, offset_minutes, offset_name
@@ -358,9 +365,12 @@ def _iso_timestamp(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         )
 
     regex = e.text_literal(_ISO)
+    in_utc = "Z?" if session_zone() == "UTC" else "Z"
+    moment = with_zone(f"try_cast({text} AS TIMESTAMP)", "'UTC'")
+    first = usual(text, usual_moment("T", 3) + in_utc, moment)
     good = f"IF({text} RLIKE {regex} AND {text} <> '', {groups(text, regex, 11, build)}, NULL)"
     return (
-        f"coalesce({good}, IF({text} IS NULL, NULL,"
+        f"coalesce({first}, {good}, IF({text} IS NULL, NULL,"
         f" {fail(_CODE, malformed((*_ISO_DATE, *_ISO_CLOCK), text))}))"
     )
 
@@ -375,8 +385,9 @@ def _iso_date(node: e.Apply, fail: Callable[..., str], text: str) -> str:
         return f"CASE {_iso_checked(text, parts[0], 'date', checks, fail)} ELSE {date} END"
 
     regex = e.text_literal(rf"^{_ISO_DAY}\z")
+    first = usual(text, USUAL_DATE, f"try_cast({text} AS DATE)")
     good = f"IF({text} RLIKE {regex}, {groups(text, regex, 6, build)}, NULL)"
-    return f"coalesce({good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed(_ISO_DATE, text))}))"
+    return f"coalesce({first}, {good}, IF({text} IS NULL, NULL, {fail(_CODE, malformed(_ISO_DATE, text))}))"
 
 
 def _to_iso8601(node: e.Apply, fail: Callable[..., str], text: str) -> str:
