@@ -16,6 +16,7 @@ class Term:
         operator: ``AND``, ``OR`` or ``NOT``; ``""`` for a leaf.
         reads: the columns it reads: ``source`` or ``target``, and the name within the witness.
         strict: NULL operands make it unknown, so an unknown result is due to a NULL.
+        has_difference: it compares values by ``<>``, which is unknown beside NULL.
     """
 
     text: str
@@ -23,6 +24,7 @@ class Term:
     terms: tuple[Term, ...] = ()
     reads: tuple[tuple[str, str], ...] = ()
     strict: bool = False
+    has_difference: bool = False
 
     def walk(self) -> Iterator[Term]:
         """Yield the condition and its parts in preorder, the order of `PageSample.truths`."""

@@ -27,7 +27,20 @@ def term_of(term: ConditionTerm, target: Named, source: Named) -> Term:
         if parts
         else tuple(sorted(names[symbol] for symbol in references(term.tree) if symbol in names))
     )
-    return Term(term.text, term.operator, parts, read, strict=not parts and _is_strict(term.tree))
+    return Term(
+        term.text,
+        term.operator,
+        parts,
+        read,
+        strict=not parts and _is_strict(term.tree),
+        has_difference=not parts and _has_difference(term.tree),
+    )
+
+
+def _has_difference(tree: Typed) -> bool:
+    return (isinstance(tree, Apply) and tree.name == "<>") or any(
+        map(_has_difference, children(tree))
+    )
 
 
 def _is_strict(tree: Typed) -> bool:

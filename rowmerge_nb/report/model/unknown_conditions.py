@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow.compute as pc
@@ -15,8 +14,6 @@ from rowmerge_nb.trace.journeys import NO_CLAUSE, Answer, case_numbers
 if TYPE_CHECKING:
     from rowmerge_nb.trace.clause_record import Term
     from rowmerge_nb.trace.trace import Trace
-
-_DIFFERENCE: Final = re.compile("<>|!=")
 
 
 def unknown_sentences(trace: Trace) -> str:
@@ -51,4 +48,4 @@ def unknown_sentences(trace: Trace) -> str:
 
 
 def _compares_difference(condition: Term) -> bool:
-    return any(term.operator == "NOT" or _DIFFERENCE.search(term.text) for term in condition.walk())
+    return any(term.operator == "NOT" or term.has_difference for term in condition.walk())

@@ -47,6 +47,12 @@ def told(found: Journey) -> list[tuple[str, list[str]]]:
     ]
 
 
+def test_a_part_of_a_condition_knows_whether_it_compares_for_difference(engine: Engine) -> None:
+    condition = engine.run(MERGE).trace.clauses[0].condition
+    assert condition is not None
+    assert [part.text for part in condition.walk() if part.has_difference] == ["n <> 0"]
+
+
 def test_every_clause_says_what_it_did_and_which_part_decided(engine: Engine) -> None:
     result = engine.run(MERGE)
     found = journeys_of(result.trace)
