@@ -11,7 +11,7 @@ from proof.trials.points.watch import Fault, Operation, Point, Watch
 from tests.proof.points_support import points, skip_without_server
 
 SAMPLES = {"memory": 15, "hive": 18, "iceberg": 18, "delta": 18, "sqlite": 15, "postgresql": 5}
-"""How many faults are tried in a MERGE by default; those of PostgreSQL take seconds, since its driver connects slowly."""
+"""How many faults are tried in a MERGE by default."""
 OTHERS = {"memory": 1, "hive": 3, "iceberg": 1, "delta": 2, "sqlite": 1, "postgresql": 1}
 """How many faults are tried in every other statement by default."""
 MANY = 200

@@ -22,15 +22,12 @@ import sqlite3
 import sqlite3.dbapi2
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pyarrow as pa
 from pyarrow import fs
 
 from proof.trials.points.watch import Operation, Watch
-
-if TYPE_CHECKING:
-    from types import ModuleType
 
 __all__ = ["NO_ROOM", "watch_process"]
 
@@ -392,10 +389,11 @@ def _undone(connection: sqlite3.Connection) -> None:
 
 
 def _wrap_adbc(watch: Watch) -> None:
-    import adbc_driver_postgresql.dbapi as postgresql
     import adbc_driver_sqlite.dbapi as sqlite
     from adbc_driver_manager import AdbcStatusCode, OperationalError
     from adbc_driver_manager.dbapi import Connection, Cursor
+
+    from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 
     def operation(cursor: Any, name: str, sql: str = "") -> Operation:
         connection = getattr(cursor, "connection", None)
@@ -429,8 +427,8 @@ def _wrap_adbc(watch: Watch) -> None:
         watch.call(operation(None, "close"), close, self)
 
     Connection.close = closed  # type: ignore[method-assign]
-    for module, kind in ((sqlite, "sqlite"), (postgresql, "postgresql")):
-        _wrap_connect(watch, module, kind, operation)
+    _wrap_connect(watch, sqlite, "connect", "sqlite", operation)
+    _wrap_connect(watch, PostgresStore, "_connected", "postgresql", operation)
 
 
 def _wrap_cursor(
@@ -446,16 +444,16 @@ def _wrap_cursor(
 
 
 def _wrap_connect(
-    watch: Watch, module: ModuleType, kind: str, operation: Callable[..., Operation]
+    watch: Watch, owner: Any, name: str, kind: str, operation: Callable[..., Operation]
 ) -> None:
-    real = module.connect
+    real = getattr(owner, name)
 
     def connect(*arguments: Any, **more: Any) -> Any:
         connection = watch.call(operation(None, f"connect to {kind}"), real, *arguments, **more)
         connection.watched = kind
         return connection
 
-    module.connect = connect  # type: ignore[attr-defined]
+    setattr(owner, name, connect)
 
 
 def _gone(connection: Any, *, is_file: bool) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import threading
 from dataclasses import dataclass
+from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -23,7 +25,7 @@ from rowmerge_nb.spi import Type
 from rowmerge_nb.spi.types import BIGINT, row_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 
@@ -35,6 +37,37 @@ It is part of the row id, and so of every condition that finds a staged row. A s
 another session's change of a row, then evaluates the condition again, and misses the row if the
 change was committed.
 """
+
+
+class _Databases(threading.local):
+    """The databases of a thread, which its connections share.
+
+    Opening one takes a connection, and reads all types of the server.
+    """
+
+    def __init__(self) -> None:
+        self._by_dsn: dict[str, Any] = {}
+
+    def get(self, dsn: str) -> Any:
+        if dsn not in self._by_dsn:
+            self._by_dsn[dsn] = import_module("adbc_driver_postgresql").connect(dsn)
+        return self._by_dsn[dsn]
+
+
+_databases: Final = _Databases()
+
+
+class _OpenDatabase:
+    """A database for the end of a connection, which leaves it open."""
+
+    def close(self) -> None: ...
+
+
+def _connection(driver: Any, dsn: str) -> Any:
+    from adbc_driver_manager import AdbcConnection
+
+    connection = AdbcConnection(_databases.get(dsn))
+    return driver.Connection(_OpenDatabase(), connection, autocommit=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,7 +100,7 @@ class PostgresStore(Store):
     def connect(self, *, writing: bool = False) -> PostgresSession:
         driver = self.driver()
         try:
-            connection = self._connected(driver.connect)
+            connection = self._connected(driver)
         except Exception as error:  # noqa: BLE001 - any error of the driver is converted
             raise self._unreachable(error) from None
         session = PostgresSession(self, connection, startup_options(self.dsn))
@@ -78,14 +111,14 @@ class PostgresStore(Store):
             raise
         return session
 
-    def _connected(self, connect: Callable[..., Any]) -> Any:
+    def _connected(self, driver: Any) -> Any:
         try:
-            return connect(with_safe_path(self.dsn), autocommit=True)
+            return _connection(driver, with_safe_path(self.dsn))
         except Exception as error:
             # Some poolers do not support options.
             if "unsupported startup parameter" not in str(error):
                 raise
-            return connect(self.dsn, autocommit=True)
+            return _connection(driver, self.dsn)
 
     def _unreachable(self, error: Exception) -> ConnectorError:
         words = " ".join(str(error).split("Failed to connect: ")[-1].split())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import pickle
 import threading
+from contextlib import closing
 from typing import Any
 
 import pyarrow as pa
@@ -340,3 +341,20 @@ def test_the_server_looks_for_its_client_while_a_statement_writes(postgresql):
         )
     finally:
         transaction.rollback()
+
+
+def test_connections_of_a_thread_share_the_types_that_were_read_for_the_first(
+    postgresql: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import adbc_driver_postgresql
+
+    opened: list[str] = []
+    connect = adbc_driver_postgresql.connect
+    monkeypatch.setattr(
+        adbc_driver_postgresql, "connect", lambda dsn: (opened.append(dsn), connect(dsn))[1]
+    )
+    store = PostgresConnector(f"{postgresql} application_name=shared").store
+    for _ in range(3):
+        with closing(store.connect()) as session:
+            assert session.value("SELECT 1 AS one") == 1
+    assert len(opened) == 1
