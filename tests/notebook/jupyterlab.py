@@ -17,15 +17,12 @@ from typing import TYPE_CHECKING, Any
 
 import nbformat
 
-from tests.report.explorer_browser import BROWSER
+from tests.report.explorer_browser import BROWSER, PATIENCE, Page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 __all__ = ["Lab", "Page", "jupyterlab", "opened"]
-
-PATIENCE = 120.0
-"""So many seconds are waited for what a page is to show."""
 
 
 class Lab:
@@ -143,56 +140,6 @@ def jupyterlab(folder: Path, theme: str = "JupyterLab Light") -> Iterator[Lab]:
         finally:
             server.terminate()
             server.wait(30)
-
-
-class Page:
-    """A page in a browser, told and asked in JavaScript."""
-
-    def __init__(self, connection: Any) -> None:
-        self._connection = connection
-        self._number = 0
-
-    def call(self, method: str, **parameters: Any) -> Any:
-        """Call a method of the browser's protocol."""
-        self._number += 1
-        self._connection.send(
-            json.dumps({"id": self._number, "method": method, "params": parameters})
-        )
-        while True:
-            answer = json.loads(self._connection.recv())
-            if answer.get("id") == self._number:
-                if "error" in answer:
-                    raise AssertionError(answer["error"])
-                return answer["result"]
-
-    def run(self, script: str) -> Any:
-        """Run the body of an asynchronous function, and give what it returns."""
-        expression = f"(async () => {{ {script} }})()"
-        answer = self.call(
-            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
-        )
-        if "exceptionDetails" in answer:
-            raise AssertionError(answer["exceptionDetails"])
-        return answer["result"].get("value")
-
-    def until(self, condition: str) -> None:
-        """Wait until an expression is true; as long as it cannot be computed, it is not.
-
-        Raises:
-            AssertionError: it did not become true.
-        """
-        end = time.monotonic() + PATIENCE
-        while time.monotonic() < end:
-            if self.run(f"try {{ return Boolean({condition}); }} catch {{ return false; }}"):
-                return
-            time.sleep(0.2)
-        raise AssertionError(
-            f"{condition}: never; the page says {self.run('return document.body.innerText.slice(-3000)')}"
-        )
-
-    def open(self, address: str) -> None:
-        """Go to an address."""
-        self.call("Page.navigate", url=address)
 
 
 @contextmanager

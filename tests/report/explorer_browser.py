@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import json
 import shutil
 import subprocess
+import tempfile
+import time
+from contextlib import closing
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +18,8 @@ import pytest
 BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
+PATIENCE = 120.0
+"""So many seconds are waited for what a page is to show."""
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 
 DRIVER = """<script type="module">
@@ -36,6 +43,122 @@ seen.textContent = JSON.stringify({ told, errors });
 document.body.append(seen);
 </script></body>"""
 
+AFTERWARDS = """new Promise((done) => {
+  const look = () => { const seen = document.getElementById("seen"); if (seen) done(seen.textContent); return seen; };
+  if (!look()) new MutationObserver((_, observer) => { if (look()) observer.disconnect(); }).observe(document, { childList: true, subtree: true });
+})"""
+"""The result of the driver, once it is there."""
+
+
+class Page:
+    """A page in a browser, told and asked in JavaScript."""
+
+    def __init__(self, connection: Any) -> None:
+        self._connection = connection
+        self._number = 0
+
+    def call(self, method: str, **parameters: Any) -> Any:
+        """Call a method of the browser's protocol."""
+        self._number += 1
+        self._connection.send(
+            json.dumps({"id": self._number, "method": method, "params": parameters})
+        )
+        while True:
+            answer = json.loads(self._connection.recv())
+            if answer.get("id") == self._number:
+                if "error" in answer:
+                    raise AssertionError(answer["error"])
+                return answer["result"]
+
+    def run(self, script: str) -> Any:
+        """Run the body of an asynchronous function, and give what it returns."""
+        expression = f"(async () => {{ {script} }})()"
+        answer = self.call(
+            "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
+        )
+        if "exceptionDetails" in answer:
+            raise AssertionError(answer["exceptionDetails"])
+        return answer["result"].get("value")
+
+    def until(self, condition: str) -> None:
+        """Wait until an expression is true; as long as it cannot be computed, it is not.
+
+        Raises:
+            AssertionError: it did not become true.
+        """
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            if self.run(f"try {{ return Boolean({condition}); }} catch {{ return false; }}"):
+                return
+            time.sleep(0.2)
+        raise AssertionError(
+            f"{condition}: never; the page says {self.run('return document.body.innerText.slice(-3000)')}"
+        )
+
+    def open(self, address: str) -> None:
+        """Go to an address."""
+        self.call("Page.navigate", url=address)
+
+
+class Browser:
+    """One browser for all pages of this process, which share nothing but it."""
+
+    def __init__(self) -> None:
+        assert BROWSER is not None
+        self._profile = Path(tempfile.mkdtemp(prefix="rowmerge_nb-browser"))
+        command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]
+        command += ["--remote-debugging-port=0", "--remote-allow-origins=*"]
+        command += [f"--user-data-dir={self._profile}", "about:blank"]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
+        )
+        atexit.register(self._end)
+        port, path = self._address()
+        self._host = f"ws://127.0.0.1:{port}"
+        self._all = Page(_connection(self._host + path))
+
+    def _address(self) -> list[str]:
+        file, end = self._profile / "DevToolsActivePort", time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            assert self._process.poll() is None, "the browser has ended"
+            if file.exists() and len(lines := file.read_text().split()) > 1:
+                return lines
+            time.sleep(0.05)
+        raise AssertionError("the browser did not start")
+
+    def _end(self) -> None:
+        self._process.terminate()
+        self._process.wait(30)
+        shutil.rmtree(self._profile, ignore_errors=True)
+
+    def result_of(self, address: str, width: int) -> str:
+        """Open an address in a window of its own, and return what its driver has written."""
+        context = self._all.call("Target.createBrowserContext")["browserContextId"]
+        target = self._all.call("Target.createTarget", url="about:blank", browserContextId=context)[
+            "targetId"
+        ]
+        try:
+            with closing(_connection(f"{self._host}/devtools/page/{target}")) as connection:
+                page = Page(connection)
+                size = {"width": width, "height": 1061, "deviceScaleFactor": 1, "mobile": False}
+                page.call("Emulation.setDeviceMetricsOverride", **size)
+                page.call("Emulation.setFocusEmulationEnabled", enabled=True)
+                page.open(address)
+                return str(page.run(f"return await {AFTERWARDS};"))
+        finally:
+            self._all.call("Target.disposeBrowserContext", browserContextId=context)
+
+
+def _connection(address: str) -> Any:
+    import websocket
+
+    return websocket.create_connection(address, timeout=PATIENCE)
+
+
+@cache
+def _browser() -> Browser:
+    return Browser()
+
 
 def seen(page: str, script: str, folder: Path, *, width: int = 1100) -> Any:
     """Open a page, run a script in it, and give what the script has put into ``told``.
@@ -43,28 +166,11 @@ def seen(page: str, script: str, folder: Path, *, width: int = 1100) -> Any:
     Args:
         page: the HTML document.
         script: JavaScript with `one`, `all`, `text`, `click`, `press` and `told` at hand.
-        folder: where the page and the browser's profile are put.
+        folder: where the page is put.
         width: the window's width in pixels.
     """
-    assert BROWSER is not None
     file = folder / "page.html"
     file.write_text(page.replace("</body>", DRIVER % script), encoding="utf-8")
-    command = [
-        BROWSER,
-        "--headless",
-        "--no-sandbox",
-        "--disable-gpu",
-        f"--user-data-dir={folder / 'profile'}",
-        f"--window-size={width},1200",
-    ]
-    command += ["--virtual-time-budget=20000", "--dump-dom", file.as_uri()]
-    document = subprocess.run(
-        command, capture_output=True, text=True, timeout=120, check=True
-    ).stdout
-    _, found, rest = document.partition('<pre id="seen">')
-    assert found, document[-2000:]
-    content = json.loads(
-        rest.partition("</pre>")[0].replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
-    )
+    content = json.loads(_browser().result_of(file.as_uri(), width))
     assert content["errors"] == []
     return content["told"]

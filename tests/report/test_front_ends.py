@@ -43,7 +43,10 @@ LEAST_CONTRAST: Final = 4.5
 """The least contrast of small texts of WCAG 2.1, level AA."""
 
 CONTRASTS: Final = """
-const parts = (color) => { const canvas = new OffscreenCanvas(1, 1).getContext("2d"); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
+const known = new Map();
+const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+const painted = (color) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1); return [...canvas.getImageData(0, 0, 1, 1).data]; };
+const parts = (color) => { if (!known.has(color)) known.set(color, painted(color)); return known.get(color); };
 const light = ([r, g, b]) => { const [x, y, z] = [r, g, b].map((v) => v / 255).map((v) => v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4); return 0.2126 * x + 0.7152 * y + 0.0722 * z; };
 const behind = (element) => { for (let at = element; at; at = at.parentElement) { const color = parts(getComputedStyle(at).backgroundColor); if (color[3] === 255) return color; } return [255, 255, 255, 255]; };
 for (const details of all("details")) details.open = true;
