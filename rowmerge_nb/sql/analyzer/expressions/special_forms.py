@@ -102,7 +102,7 @@ def _failure_of(node: e.Typed) -> e.Typed | None:
     present = (
         e.Apply(BOOLEAN, "is null", (operand,), True)
         for operand in dict.fromkeys(operands)
-        if not isinstance(operand, e.Constant)
+        if e.is_null(operand) or not isinstance(operand, e.Constant)
     )
     lost = e.Apply(BOOLEAN, "is null", (node,), False)
     conditions = (lost, *present)
@@ -123,6 +123,8 @@ def _operands(node: e.Typed) -> list[e.Typed] | None:
     if not is_plain:
         return None
     assert isinstance(node, e.Apply)
+    if any(map(e.is_null, node.arguments)) and not any(map(_can_fail, node.arguments)):
+        return [argument for argument in node.arguments if e.is_null(argument)]
     operands: list[e.Typed] = []
     for argument in node.arguments:
         inner = _operands(argument)
