@@ -328,6 +328,18 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
         )
         with placed_in(statement, text, offset):
             raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint).at(tree.evolution)
+    if tree.target.branch is not None:
+        branch = tree.target.branch
+        with placed_in(statement, text, offset):
+            raise RowMergeError(
+                f"An audit compares versions of a table, and the statement changes branch"
+                f" '{branch.text}'",
+                code="NOT_SUPPORTED",
+                hint=(
+                    f"Leave @ {branch.text} out, and name the states: before= with the snapshot id"
+                    f" before the statement, after={branch.text!r}."
+                ),
+            ).at(branch.span)
     return tree
 
 

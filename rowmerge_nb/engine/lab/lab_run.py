@@ -297,6 +297,13 @@ def _target_name(sql: str, dialect: str) -> str:
             code="NOT_SUPPORTED",
             hint="MERGE, UPDATE and DELETE can.",
         )
+    branch = statement.target.branch
+    if branch is not None:
+        raise RowMergeError(
+            f"The lab runs on copies of a table, which do not have its branch '{branch.text}'",
+            code="NOT_SUPPORTED",
+            hint=f"Leave @ {branch.text} out.",
+        )
     return ".".join(part.value for part in statement.target.parts)
 
 

@@ -15,6 +15,7 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.engine.observers.statement_record import touched_row_keys
 from rowmerge_nb.engine.observers.touched_files import TargetReadsKeeper
+from rowmerge_nb.engine.reruns.rerun_checks import refuse_branch
 from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.tasks.identity import row_keys
 from rowmerge_nb.spi.operations import Era, Operation
@@ -149,6 +150,8 @@ def table_of(
             code="INVALID_ARGUMENTS",
             hint="Leave it out: it changes no rows of a table.",
         )
+    if isinstance(source, Trace):
+        refuse_branch(source.target, "A comparison of layouts", "counts the files of the table")
     name = source.target.name_parts if isinstance(source, Trace) else source.name
     catalog, schema, table = name
     return catalog, schema, table

@@ -38,12 +38,13 @@ def existing_table(engine: RunningEngine, name: TableName) -> ConnectorTableMeta
     return metadata
 
 
-def refuse_branch(target: TargetRecord, what: str = "This") -> None:
-    """Raise NOT_SUPPORTED for a target that is a branch: copies have the rows of the table."""
+def refuse_branch(
+    target: TargetRecord, what: str = "This", use: str = "runs on a copy of the table"
+) -> None:
+    """Raise NOT_SUPPORTED for a target that is a branch, since `what` is about the table itself."""
     if target.branch:
         raise RowMergeError(
-            f"{what} runs on a copy of the table, and '{target.branch}' is a branch of"
-            f" {'.'.join(target.name_parts)}",
+            f"{what} {use}, and '{target.branch}' is a branch of {'.'.join(target.name_parts)}",
             code="NOT_SUPPORTED",
             hint="Rehearse the statement, which runs on the branch itself: rehearse=True.",
         )

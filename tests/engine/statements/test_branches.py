@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb import Engine, IcebergConnector, RowMergeError
+from rowmerge_nb import Engine, IcebergConnector, MemoryConnector, RowMergeError, replay
 
 pytestmark = pytest.mark.spark
 
@@ -176,6 +176,13 @@ def test_what_runs_on_a_copy_is_refused_and_the_rest_uses_the_branch(engine: Eng
         error = refused_call(ask)
         assert (error.code, error.changed) == ("NOT_SUPPORTED", False)
         assert f"'audit' is a branch of {NAME}" in error.message
+    layouts = refused_call(lambda: engine.layouts(None, MERGE))
+    assert (layouts.code, layouts.message) == (
+        "NOT_SUPPORTED",
+        f"A comparison of layouts counts the files of the table, and 'audit' is a branch of {NAME}",
+    )
+    lab = refused_call(lambda: engine.lab(MERGE.replace("(VALUES (2, 'B'), (3, 'c'))", "changes")))
+    assert (lab.code, "have its branch 'audit'" in lab.message) == ("NOT_SUPPORTED", True)
     assert engine.compare(MERGE, by="duplicates").same
     assert (rows(engine), rows(engine, "FOR VERSION AS OF 'audit'")) == (BEFORE, BEFORE[1:])
 
@@ -208,3 +215,23 @@ def test_concurrent_changes_of_the_branch_are_a_conflict(engine: Engine, tmp_pat
     )
     evolving = evolving[: evolving.index("WHEN MATCHED")] + "WHEN NOT MATCHED THEN INSERT *"
     engine.run(evolving)
+
+
+def test_an_audit_names_the_branch_as_a_state(engine: Engine) -> None:
+    engine.run(CREATE)
+    before = engine.run(MERGE).version_before
+    error = refused_call(lambda: engine.audit(statement=MERGE, before=before))
+    assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, MERGE.index("audit") + 1)
+    assert "after='audit'" in str(error.hint)
+    audited = engine.audit(statement=MERGE.replace(" @ audit", ""), before=before, after="audit")
+    assert not audited.rows
+    engine.run(f"UPDATE {NAME} @ audit SET v = 'other' WHERE id = 3")
+    audited = engine.audit(statement=MERGE.replace(" @ audit", ""), before=before, after="audit")
+    assert len(audited.rows) == 1
+
+
+def test_a_record_of_a_change_of_a_branch_is_replayed(engine: Engine) -> None:
+    engine.run(CREATE)
+    result = engine.run(MERGE, record=True)
+    assert replay(result.record(), MemoryConnector()).error is None
+    assert "(2, 'B')" in str(result.why(id=2)) or "B" in str(result.why(id=2))
