@@ -142,6 +142,26 @@ def decimal_of(precision: int, scale: int = 0) -> Type:
     return Type("decimal", (precision, scale))
 
 
+_INTEGERS: Final = ("tinyint", "smallint", "integer", "bigint")
+
+
+def is_wider(before: Type, after: Type) -> bool:
+    """Return whether a number of another type has all values of the first: a wider integer, a double
+    for a real, or a decimal of the same scale with more digits.
+
+    >>> is_wider(INTEGER, BIGINT), is_wider(BIGINT, INTEGER), is_wider(INTEGER, DOUBLE)
+    (True, False, False)
+    >>> is_wider(decimal_of(5, 2), decimal_of(9, 2)), is_wider(decimal_of(5, 2), decimal_of(9, 4))
+    (True, False)
+    """
+    if before.base == after.base == "decimal":
+        (digits, scale), (new_digits, new_scale) = before.parameters, after.parameters
+        return bool(digits < new_digits and scale == new_scale)
+    if before.base in _INTEGERS and after.base in _INTEGERS:
+        return _INTEGERS.index(before.base) < _INTEGERS.index(after.base)
+    return (before.base, after.base) == ("real", "double")
+
+
 def array_of(element: Type) -> Type:
     """Return an array type."""
     return Type("array", (element,))

@@ -9,7 +9,12 @@ from rowmerge_nb.testing.contract import ConnectorContract
 
 
 class TestDelta(ConnectorContract):
-    layouts = {"plain": {}, "by column": {"partitioned_by": ("name",)}}
+    layouts = {
+        "plain": {},
+        "by column": {"partitioned_by": ("name",)},
+        "wider types": {"type_widening_enabled": True},
+    }
+    evolution_properties = {"type_widening_enabled": True}
     types = (
         "boolean",
         "tinyint",

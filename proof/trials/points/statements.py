@@ -200,7 +200,7 @@ STATEMENTS: Final[Mapping[str, PointStatement]] = {
             "RENAME-COLUMN", _sql("ALTER TABLE t RENAME COLUMN x TO y"), _ALTERED, _COLUMN
         ),
         PointStatement("DROP-COLUMN", _sql("ALTER TABLE t DROP COLUMN x"), _ALTERED, _COLUMN),
-        PointStatement("EVOLUTION", _evolve, _ALTERED),
+        PointStatement("EVOLUTION", _evolve, (*_ALTERED, "delta")),
         PointStatement(
             "PROPERTIES",
             _sql("ALTER TABLE t SET PROPERTIES isolation_level = 'snapshot'"),

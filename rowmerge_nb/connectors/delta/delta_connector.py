@@ -55,7 +55,7 @@ class DeltaConnector(Connector):
     >>> import tempfile
     >>> connector = DeltaConnector(tempfile.mkdtemp())
     >>> connector.name, sorted(connector.get_table_properties())
-    ('delta', ['partitioned_by'])
+    ('delta', ['partitioned_by', 'type_widening_enabled'])
     """
 
     name = "delta"

@@ -53,6 +53,9 @@ class DeltaTableHandle(ConnectorTableHandle):
     Args:
         version: -1 for a table that the statement creates.
         pinned: whether the version was requested; it is never written.
+        widens: whether a MERGE can change types of columns.
+        new_schema: the schema in JSON that a MERGE gives the table; None for that which it has.
+        narrow_columns: the paths of columns whose types the MERGE would change if `widens`.
     """
 
     name: SchemaTableName
@@ -63,6 +66,9 @@ class DeltaTableHandle(ConnectorTableHandle):
     partition_columns: tuple[str, ...] = ()
     pinned: bool = False
     comment: str | None = None
+    widens: bool = False
+    new_schema: str | None = None
+    narrow_columns: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -9,11 +9,13 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.delta import log, notes
 from rowmerge_nb.connectors.delta.delta_alterations import alter, check_alteration
+from rowmerge_nb.connectors.delta.delta_evolution import SchemaEvolution, holds_columns
 from rowmerge_nb.connectors.delta.delta_handles import (
     DataFile,
     DeltaInsertTableHandle,
@@ -26,7 +28,12 @@ from rowmerge_nb.connectors.delta.delta_handles import (
 )
 from rowmerge_nb.connectors.delta.delta_procedures import optimize, vacuum
 from rowmerge_nb.connectors.delta.delta_types import columns_of, schema_json
-from rowmerge_nb.connectors.delta.features import check_writable
+from rowmerge_nb.connectors.delta.features import (
+    check_writable,
+    refuse_feature,
+    stores_wider_types,
+)
+from rowmerge_nb.connectors.delta.log_entries import TYPE_WIDENING, FileChange, former_actions
 from rowmerge_nb.connectors.delta.partitions import check_partition_columns
 from rowmerge_nb.connectors.shared.copy_on_write import rewrite_of
 from rowmerge_nb.connectors.shared.file_positions import ROW_ID_TYPE
@@ -38,7 +45,9 @@ from rowmerge_nb.connectors.shared.properties import (
 )
 from rowmerge_nb.connectors.shared.retention import check_retention
 from rowmerge_nb.spi import (
+    AddColumn,
     ColumnHandle,
+    ColumnMetadata,
     ConnectorInsertTableHandle,
     ConnectorMergeTableHandle,
     ConnectorMetadata,
@@ -64,7 +73,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
     from deltalake import DeltaTable
-    from deltalake.transaction import AddAction, RemoveAction
 
     from rowmerge_nb.connectors.delta.folders import Folders
     from rowmerge_nb.connectors.shared.retention import Retention
@@ -72,7 +80,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
 
 TABLE_PROPERTIES: Final = {
-    "partitioned_by": "columns whose values make the partitions, ARRAY['region']"
+    "partitioned_by": "columns whose values make the partitions, ARRAY['region']",
+    "type_widening_enabled": "whether MERGE WITH SCHEMA EVOLUTION changes types of columns",
 }
 _ATTEMPTS: Final = 20
 """The number of times that an INSERT is committed anew after concurrent commits."""
@@ -107,6 +116,8 @@ class DeltaMetadata(ConnectorMetadata):
     keeps_versions = True
     stores_comments = True
     replaces_tables = True
+    evolves_tables = True
+    evolves_types = True
 
     def __init__(
         self, folders: Folders, transaction: DeltaTransaction, min_retention: Retention
@@ -175,12 +186,56 @@ class DeltaMetadata(ConnectorMetadata):
             return
         number = _version_of(table, handle.name, version, session.time_zone)
         earlier = log.open_table(Path(handle.location), handle.name, number)
-        if columns_of(earlier.schema().to_json(), handle.name) != handle.columns:
+        columns = tuple(c for c in handle.columns if c.name not in dropped)
+        earlier_columns = columns_of(earlier.schema().to_json(), handle.name)
+        if not holds_columns(columns, earlier_columns):
             raise ConnectorError(
                 f"Version {number} of table '{handle.name}' has other columns",
                 hint=f"Read it: SELECT * FROM {handle.name} FOR VERSION AS OF {number}",
             )
-        self._transaction.actions.append(lambda: self._restore(session, handle, number))
+        restore = (
+            self._restore
+            if earlier_columns == handle.columns and not stores_wider_types(table)
+            else partial(self._restore_files, earlier, columns)
+        )
+        self._transaction.actions.append(lambda: restore(session, handle, number))
+
+    def _restore_files(
+        self,
+        earlier: DeltaTable,
+        columns: Sequence[ColumnMetadata],
+        session: ConnectorSession,
+        handle: DeltaTableHandle,
+        number: int,
+    ) -> ConnectorTableVersion | None:
+        """Restore the files of a version; types of columns and columns not dropped stay."""
+        if number == handle.version:
+            return None
+        table = self._transaction.table(handle)
+        before, now = log.files_of(earlier, handle.name), self._transaction.files(handle)
+        missing = [file.path for file in before if not _exists(handle, file)]
+        if missing:
+            raise ConnectorError(
+                f"File '{missing[0]}' of version {number} of Delta table '{handle.name}' does not"
+                " exist",
+                code="DELTA_LAKE_BAD_DATA",
+                hint="Its files may have been removed by VACUUM; restore a later version.",
+            )
+        old_paths, paths = {file.path for file in before}, {file.path for file in now}
+        returned = [file for file in before if file.path not in paths]
+        change = FileChange(
+            removed=[file for file in now if file.path not in old_paths],
+            restored=former_actions(handle.location, number, returned),
+        )
+        schema = json.loads(table.schema().to_json())
+        names = {column.name for column in columns}
+        fields = [field for field in schema["fields"] if field["name"] in names]
+        drops = len(fields) < len(schema["fields"])
+        new_schema = json.dumps({**schema, "fields": fields}) if drops else None
+        version = log.commit_entry(
+            table, replace(handle, new_schema=new_schema), "RESTORE", _details(session, {}), change
+        )
+        return log.version_after(version, handle)
 
     def _restore(
         self, session: ConnectorSession, handle: DeltaTableHandle, number: int
@@ -202,9 +257,11 @@ class DeltaMetadata(ConnectorMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableMetadata:
         handle = delta_table(table_handle)
-        properties = (
-            {"partitioned_by": list(handle.partition_columns)} if handle.partition_columns else {}
-        )
+        properties: dict[str, Any] = {}
+        if handle.partition_columns:
+            properties["partitioned_by"] = list(handle.partition_columns)
+        if handle.widens:
+            properties["type_widening_enabled"] = True
         return ConnectorTableMetadata(handle.name, handle.columns, properties, handle.comment)
 
     def list_tables(self, session: ConnectorSession) -> Sequence[SchemaTableName]:
@@ -252,9 +309,13 @@ class DeltaMetadata(ConnectorMetadata):
             )
         check_partition_columns(partition_columns, columns)
         schema = schema_json(columns)
+        is_widening = _is_true(metadata.properties, "type_widening_enabled")
         replaced = self.get_table_handle(session, name) if save_mode is SaveMode.REPLACE else None
         if replaced is not None:
-            self._writable(replaced, changes_rows=True)
+            table = self._writable(replaced, changes_rows=True)
+            if is_widening or stores_wider_types(table):
+                # delta-rs commits it, and refuses the feature.
+                refuse_feature(name, TYPE_WIDENING, "replaced")
         handle = DeltaTableHandle(
             name,
             str(self._folders.new_table(name)) if replaced is None else replaced.location,
@@ -263,10 +324,11 @@ class DeltaMetadata(ConnectorMetadata):
             columns_of(schema, name),
             partition_columns,
             comment=metadata.comment,
+            widens=is_widening,
         )
         self._transaction.handles[name] = handle
         self._transaction.created[handle.location] = log.NewTable(
-            schema, metadata.comment, replaced
+            schema, metadata.comment, is_widening, replaced
         )
         self._begin_write(session, handle if replaced is None else replaced)
         self._transaction.actions.append(lambda: self._create(session, handle, ()))
@@ -279,7 +341,7 @@ class DeltaMetadata(ConnectorMetadata):
     ) -> ConnectorTableVersion | None:
         details = _details(session, {"numOutputRows": sum(entry["rows"] for entry in adds)})
         new = self._transaction.created[handle.location]
-        return log.create(handle, new, [log.added(entry) for entry in adds], details)
+        return log.create(handle, new, adds, details, self._transaction.prefix)
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         handle = delta_table(table_handle)
@@ -294,11 +356,13 @@ class DeltaMetadata(ConnectorMetadata):
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         handle = delta_table(table_handle)
         table = self._writable(handle, changes_rows=True)
-        removes = [log.removed(file) for file in self._transaction.files(handle)]
-        details = _details(session, {"numTargetFilesRemoved": len(removes)})
-        if removes:
+        change, prefix = FileChange(removed=self._transaction.files(handle)), ""
+        details = _details(session, {"numTargetFilesRemoved": len(change.removed)})
+        if change.removed:
             self._transaction.actions.append(
-                lambda: log.version_after(log.commit(table, handle, removes, details), handle)
+                lambda: log.version_after(
+                    log.commit(table, handle, change, details, prefix), handle
+                )
             )
 
     def alter_table(
@@ -308,10 +372,55 @@ class DeltaMetadata(ConnectorMetadata):
         table = self._writable(handle, changes_rows=False)
         check_alteration(alteration)
         details = _details(session, {})
+        if stores_wider_types(table):
+            evolved_handle = self._altered(table, handle, alteration)
+            self._transaction.actions.append(
+                lambda: log.version_after(
+                    log.commit_entry(table, evolved_handle, "ADD COLUMNS", details, FileChange()),
+                    handle,
+                )
+            )
+            return
         self._transaction.actions.append(
             lambda: log.version_after(
                 log.commit_by(table, handle, details, partial(alter, table, alteration)), handle
             )
+        )
+
+    def _altered(
+        self, table: DeltaTable, handle: DeltaTableHandle, alteration: Alteration
+    ) -> DeltaTableHandle:
+        if not isinstance(alteration, AddColumn):
+            refuse_feature(handle.name, TYPE_WIDENING, "altered in this way")
+        return self._evolved(table, handle, [alteration.column])
+
+    def get_evolved_table_handle(
+        self,
+        session: ConnectorSession,
+        table_handle: ConnectorTableHandle,
+        columns: Sequence[ColumnMetadata],
+    ) -> DeltaTableHandle:
+        """Return a handle with new columns and fields, and with wider types if the table has
+        ``type_widening_enabled``.
+        """
+        handle = delta_table(table_handle)
+        return self._evolved(self._writable(handle, changes_rows=True), handle, columns)
+
+    @staticmethod
+    def _evolved(
+        table: DeltaTable, handle: DeltaTableHandle, columns: Sequence[ColumnMetadata]
+    ) -> DeltaTableHandle:
+        before = table.schema().to_json()
+        evolution = SchemaEvolution(
+            json.loads(before), handle.partition_columns, widens=handle.widens
+        )
+        evolution.take(columns)
+        schema = evolution.schema
+        return replace(
+            handle,
+            columns=columns_of(schema, handle.name),
+            new_schema=None if json.loads(schema) == json.loads(before) else schema,
+            narrow_columns=tuple(evolution.narrow_columns),
         )
 
     # -- procedures of tables -------------------------------------------------------------------------------------
@@ -325,7 +434,10 @@ class DeltaMetadata(ConnectorMetadata):
         constraint: Constraint,
     ) -> DeltaTableExecuteHandle:
         handle = delta_table(table_handle)
-        self._writable(handle, changes_rows=False)
+        table = self._writable(handle, changes_rows=False)
+        if procedure == "OPTIMIZE" and stores_wider_types(table):
+            # delta-rs commits it, and refuses the feature.
+            refuse_feature(handle.name, TYPE_WIDENING, "optimized")
         if procedure == "VACUUM":
             check_retention(
                 procedure, arguments["retention_threshold"], self._min_retention, "delta"
@@ -399,7 +511,7 @@ class DeltaMetadata(ConnectorMetadata):
     ) -> ConnectorTableVersion:
         """Commit new files after the newest version, unless the table was altered."""
         details = _details(session, {"numOutputRows": sum(entry["rows"] for entry in adds)})
-        actions = [log.added(entry) for entry in adds]
+        change, prefix = FileChange(adds), self._transaction.prefix
         for attempt in range(_ATTEMPTS):
             table = log.open_table(Path(handle.location), handle.name)
             newest = log.handle_of(table, Path(handle.location), handle.name)
@@ -411,7 +523,7 @@ class DeltaMetadata(ConnectorMetadata):
             ):
                 raise log.conflict(handle.name)
             try:
-                return log.version_after(log.commit(table, newest, actions, details), newest)
+                return log.version_after(log.commit(table, newest, change, details, prefix), newest)
             except ConnectorError as error:
                 if error.code != "TRANSACTION_CONFLICT" or attempt == _ATTEMPTS - 1:
                     raise
@@ -480,24 +592,30 @@ class DeltaMetadata(ConnectorMetadata):
             "numTargetBytesAdded": sum(entry["bytes"] for entry in adds),
             "numTargetBytesRemoved": sum(file.size for file in removed),
         }
-        if adds or removed:
-            table = self._transaction.table(handle)
-            actions: list[AddAction | RemoveAction] = [
-                *map(log.removed, removed),
-                *map(log.added, adds),
-            ]
+        if adds or removed or handle.new_schema is not None:
+            table, change = self._transaction.table(handle), FileChange(adds, removed)
+            prefix = merge_handle.prefix
             details = _details(session, metrics)
             self._transaction.actions.append(
-                lambda: log.version_after(log.commit(table, handle, actions, details), handle)
+                lambda: log.version_after(
+                    log.commit(table, handle, change, details, prefix), handle
+                )
             )
         output = self._output(adds)
+        if handle.narrow_columns:
+            narrow = (
+                f"{plural(len(handle.narrow_columns), 'column')} kept the type"
+                f" ({', '.join(handle.narrow_columns)}): the Delta table is without"
+                " delta.enableTypeWidening."
+            )
+            output = replace(output, notices=(narrow,))
         if not removed:
             return output
         cost = (
             f"Copy-on-write: {plural(len(removed), 'file')} rewritten as {len(adds)},"
             f" {plural(rewrite.copied, 'unchanged row')} copied, {output.bytes or 0:,} bytes written."
         )
-        return replace(output, notices=(cost,))
+        return replace(output, notices=(cost, *output.notices))
 
     # -- both -----------------------------------------------------------------------------------------------------
 
@@ -525,6 +643,21 @@ class DeltaMetadata(ConnectorMetadata):
             transaction.folders.append(folder)
             notes.begin(folder, transaction.prefix, session.query_id, handle.version)
         return transaction.prefix
+
+
+def _exists(handle: DeltaTableHandle, file: DataFile) -> bool:
+    return (Path(handle.location) / unquote(file.path)).exists()
+
+
+def _is_true(properties: Mapping[str, Any], name: str) -> bool:
+    value = properties.get(name, False)
+    if not isinstance(value, bool):
+        raise invalid_property(
+            name,
+            f"Invalid value for table property '{name}': Cannot convert [{value}] to boolean",
+            "Write true or false.",
+        )
+    return value
 
 
 def _details(session: ConnectorSession, metrics: Mapping[str, int]) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def columns_of(schema: str, table: object) -> tuple[ColumnMetadata, ...]:
     return tuple(
         ColumnMetadata(
             field["name"],
-            _to_sql(field["type"], field["name"], table),
+            sql_type_of(field["type"], field["name"], table),
             field["nullable"],
             comment=field["metadata"].get("comment") or None,
         )
@@ -64,7 +64,7 @@ def columns_of(schema: str, table: object) -> tuple[ColumnMetadata, ...]:
     )
 
 
-def _to_sql(delta_type: Any, path: str, table: object) -> Type:
+def sql_type_of(delta_type: Any, path: str, table: object) -> Type:
     if isinstance(delta_type, str):
         if delta_type in _READ:
             return _READ[delta_type]
@@ -72,15 +72,15 @@ def _to_sql(delta_type: Any, path: str, table: object) -> Type:
         if decimal:
             return decimal_of(int(decimal[1]), int(decimal[2]))
     elif delta_type["type"] == "array":
-        return array_of(_to_sql(delta_type["elementType"], f"{path}.element", table))
+        return array_of(sql_type_of(delta_type["elementType"], f"{path}.element", table))
     elif delta_type["type"] == "map":
         return map_of(
-            _to_sql(delta_type["keyType"], f"{path}.key", table),
-            _to_sql(delta_type["valueType"], f"{path}.value", table),
+            sql_type_of(delta_type["keyType"], f"{path}.key", table),
+            sql_type_of(delta_type["valueType"], f"{path}.value", table),
         )
     elif delta_type["type"] == "struct":
         return row_of(
-            (part["name"], _to_sql(part["type"], f"{path}.{part['name']}", table))
+            (part["name"], sql_type_of(part["type"], f"{path}.{part['name']}", table))
             for part in delta_type["fields"]
         )
     raise ConnectorError(
@@ -107,33 +107,35 @@ def field_json(column: ColumnMetadata) -> dict[str, Any]:
             code="NOT_SUPPORTED",
             hint="Name the column without spaces and without , ; { } ( ) =.",
         )
-    field = _field(column.name, _to_delta(column.type, column.name), nullable=column.nullable)
+    field = new_field(
+        column.name, delta_type_of(column.type, column.name), nullable=column.nullable
+    )
     if column.comment is not None:
         field["metadata"] = {"comment": column.comment}
     return field
 
 
-def _field(name: str, delta_type: Any, *, nullable: bool) -> dict[str, Any]:
+def new_field(name: str, delta_type: Any, *, nullable: bool) -> dict[str, Any]:
     return {"name": name, "type": delta_type, "nullable": nullable, "metadata": {}}
 
 
-def _to_delta(sql_type: Type, path: str) -> Any:
+def delta_type_of(sql_type: Type, path: str) -> Any:
     if sql_type.base in _WRITTEN:
         return _WRITTEN[sql_type.base]
     if sql_type.base == "decimal":
         return f"decimal({sql_type.parameters[0]},{sql_type.parameters[1]})"
     if sql_type.base == "array":
-        element = _to_delta(sql_type.parameters[0], f"{path}.element")
+        element = delta_type_of(sql_type.parameters[0], f"{path}.element")
         return {"type": "array", "elementType": element, "containsNull": True}
     if sql_type.base == "map":
         key, value = (
-            _to_delta(part, f"{path}.{name}")
+            delta_type_of(part, f"{path}.{name}")
             for part, name in zip(sql_type.parameters, ("key", "value"), strict=True)
         )
         return {"type": "map", "keyType": key, "valueType": value, "valueContainsNull": True}
     if sql_type.base == "row" and all(sql_type.fields):
         fields = [
-            _field(str(name), _to_delta(part, f"{path}.{name}"), nullable=True)
+            new_field(str(name), delta_type_of(part, f"{path}.{name}"), nullable=True)
             for name, part in zip(sql_type.fields, sql_type.parameters, strict=True)
         ]
         return {"type": "struct", "fields": fields}

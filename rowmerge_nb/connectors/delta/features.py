@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.connectors.delta.log_entries import TYPE_WIDENING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,10 +24,12 @@ _FEATURES: Final = {
     "timestampNtz",
     "variantType",
     "deletionVectors",
+    TYPE_WIDENING,
 }
 """The features that are checked elsewhere, or have no effect on files."""
 
-_READ: Final = {"timestampNtz", "columnMapping", "variantType", "deletionVectors"}
+_READ: Final = {"timestampNtz", "columnMapping", "variantType", "deletionVectors", TYPE_WIDENING}
+ENABLE_TYPE_WIDENING: Final = "delta.enableTypeWidening"
 _COLUMN_FEATURES: Final = {
     "delta.invariants": "invariants",
     "delta.generationExpression": "generatedColumns",
@@ -40,15 +43,27 @@ def check_readable(table: DeltaTable, name: object) -> None:
     features = set(protocol.reader_features or ())
     mapping = table.metadata().configuration.get("delta.columnMapping.mode", "none")
     if mapping != "none":
-        _refuse(name, "columnMapping", "read")
+        refuse_feature(name, "columnMapping", "read")
     for feature in sorted(features - _READ):
-        _refuse(name, feature, "read")
+        refuse_feature(name, feature, "read")
 
 
 def check_writable(table: DeltaTable, name: object, *, changes_rows: bool) -> None:
     """Raise NOT_SUPPORTED, by the feature's name, for a table that cannot be written."""
     for feature in _refused(table, changes_rows=changes_rows):
-        _refuse(name, feature, "changed" if changes_rows else "written")
+        refuse_feature(name, feature, "changed" if changes_rows else "written")
+
+
+def stores_wider_types(table: DeltaTable) -> bool:
+    """Return whether files of a table may have narrower types than its schema."""
+    return TYPE_WIDENING in (table.protocol().writer_features or ())
+
+
+def widens(table: DeltaTable) -> bool:
+    """Return whether types of a table's columns may become wider."""
+    return stores_wider_types(table) and (
+        str(table.metadata().configuration.get(ENABLE_TYPE_WIDENING)).lower() == "true"
+    )
 
 
 def _refused(table: DeltaTable, *, changes_rows: bool) -> Iterator[str]:
@@ -86,7 +101,7 @@ def _column_metadata(part: Any) -> Iterator[str]:
             yield from _column_metadata(value)
 
 
-def _refuse(name: object, feature: str, verb: str) -> None:
+def refuse_feature(name: object, feature: str, verb: str) -> NoReturn:
     raise ConnectorError(
         f"Delta table '{name}' cannot be {verb}: it uses the feature {feature}, which is not"
         " supported",

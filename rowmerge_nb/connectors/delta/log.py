@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import uuid
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +18,21 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError, e
 from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.delta.delta_handles import DataFile, DeltaTableHandle
 from rowmerge_nb.connectors.delta.delta_types import columns_of
-from rowmerge_nb.connectors.delta.features import check_readable
+from rowmerge_nb.connectors.delta.features import (
+    ENABLE_TYPE_WIDENING,
+    check_readable,
+    stores_wider_types,
+    widens,
+)
+from rowmerge_nb.connectors.delta.log_entries import (
+    TYPE_WIDENING,
+    FileChange,
+    definition_actions,
+    features_of,
+    metadata_action,
+    protocol_action,
+    write_version,
+)
 from rowmerge_nb.connectors.delta.notes import LOG
 from rowmerge_nb.connectors.delta.partitions import texts
 from rowmerge_nb.spi import ConnectorTableVersion
@@ -94,6 +109,7 @@ def handle_of(
             tuple(metadata.partition_columns),
             pinned,
             metadata.description or None,
+            widens(table),
         )
 
 
@@ -146,7 +162,7 @@ def deleted_positions(table: DeltaTable) -> dict[str, npt.NDArray[np.int64]]:
     }
 
 
-def added(fragment: Mapping[str, Any]) -> AddAction:
+def _added(fragment: Mapping[str, Any]) -> AddAction:
     from deltalake.transaction import AddAction
 
     return AddAction(
@@ -159,7 +175,7 @@ def added(fragment: Mapping[str, Any]) -> AddAction:
     )
 
 
-def removed(file: DataFile) -> RemoveAction:
+def _removed(file: DataFile) -> RemoveAction:
     from deltalake.transaction import RemoveAction
 
     # delta-rs encodes the path of a removal again.
@@ -171,24 +187,67 @@ def removed(file: DataFile) -> RemoveAction:
 def commit(
     table: DeltaTable,
     handle: DeltaTableHandle,
-    actions: Sequence[AddAction | RemoveAction],
+    change: FileChange,
     details: Mapping[str, Any],
+    prefix: str,
 ) -> int:
-    """Commit actions as the version after the table's, and return it, or raise
-    TRANSACTION_CONFLICT.
+    """Commit files and the handle's new schema as the version after the table's, and return it, or
+    raise TRANSACTION_CONFLICT.
     """
+    if handle.new_schema is not None or stores_wider_types(table):
+        operation = "WRITE" if handle.new_schema is None else "MERGE"
+        return commit_entry(table, handle, operation, details, change, prefix)
+    actions: list[AddAction | RemoveAction] = [
+        *map(_removed, change.removed),
+        *map(_added, change.adds),
+    ]
     return commit_by(
         table,
         handle,
         details,
         lambda properties: table.create_write_transaction(
-            list(actions),
+            actions,
             "append",
             table.schema(),
             list(handle.partition_columns),
             commit_properties=properties,
         ),
     )
+
+
+def commit_entry(
+    table: DeltaTable,
+    handle: DeltaTableHandle,
+    operation: str,
+    details: Mapping[str, Any],
+    change: FileChange,
+    prefix: str = "",
+) -> int:
+    """Commit the handle's new schema and files without delta-rs; errors as of `commit`."""
+    schema = handle.new_schema
+    actions = [
+        *(() if schema is None else definition_actions(table, schema)),
+        *change.actions(),
+    ]
+    version = commit_by(
+        table,
+        handle,
+        details,
+        lambda _: write_version(
+            handle.location, table.version() + 1, operation, details, actions, prefix
+        ),
+    )
+    _write_checkpoint(table, version)
+    return version
+
+
+def _write_checkpoint(table: DeltaTable, version: int) -> None:
+    """Write a checkpoint when one is due, as delta-rs does after its commits; a later one does too."""
+    interval = table.metadata().configuration.get("delta.checkpointInterval", "")
+    if version % (int(interval) if interval.isdigit() and int(interval) else 10) == 0:
+        with suppress(Exception):
+            table.update_incremental()
+            table.create_checkpoint()
 
 
 def commit_by(
@@ -211,28 +270,38 @@ def commit_by(
 
 @dataclass(frozen=True)
 class NewTable:
-    """A table that a statement creates, with its schema in JSON."""
+    """A table that a statement creates, with its schema in JSON.
+
+    Args:
+        widens: whether it has the feature of wider types.
+    """
 
     schema: str
     comment: str | None
+    widens: bool = False
     replaced: DeltaTableHandle | None = None
 
 
 def create(
     handle: DeltaTableHandle,
     new: NewTable,
-    actions: Sequence[AddAction],
+    adds: Sequence[Mapping[str, Any]],
     details: Mapping[str, Any],
+    prefix: str,
 ) -> ConnectorTableVersion:
     """Create or replace a table with its first rows as one version."""
     from deltalake import Schema
     from deltalake.transaction import create_table_with_add_actions
 
     def act(properties: CommitProperties) -> None:
+        if new.widens:
+            actions = [*_definition(handle, new), *FileChange(adds).actions()]
+            write_version(handle.location, 0, "CREATE TABLE", details, actions, prefix)
+            return
         create_table_with_add_actions(
             handle.location,
             Schema.from_json(new.schema),
-            list(actions),
+            list(map(_added, adds)),
             mode="error" if new.replaced is None else "overwrite",
             partition_by=list(handle.partition_columns),
             description=new.comment,
@@ -258,6 +327,19 @@ def create(
                 ) from error
             _raise_failed(error, handle, 0)
     return version_after(0, handle)
+
+
+def _definition(handle: DeltaTableHandle, new: NewTable) -> Iterator[dict[str, Any]]:
+    features = {TYPE_WIDENING, *features_of(new.schema)}
+    yield protocol_action(features, {*features, "appendOnly", "invariants"})
+    yield metadata_action(
+        str(uuid.uuid4()),
+        new.schema,
+        handle.partition_columns,
+        {ENABLE_TYPE_WIDENING: "true"},
+        description=new.comment,
+        created=time.time_ns() // 1_000_000,
+    )
 
 
 def is_ours(handle: DeltaTableHandle, version: int, details: Mapping[str, Any]) -> bool:

@@ -19,6 +19,7 @@ from rowmerge_nb.connectors.shared.properties import (
 )
 from rowmerge_nb.connectors.shared.transforms import parse_transforms
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, RowChangeParadigm, Type
+from rowmerge_nb.spi.types import is_wider
 from rowmerge_nb.spi.values import shown_value
 
 TABLE_PROPERTIES: Final = {
@@ -67,8 +68,7 @@ def has_evolved(before: Type, after: Type) -> bool:
     if before.base in {"row", "array", "map"}:
         pairs = zip(before.parameters, after.parameters, strict=False)
         return before.base == after.base and all(has_evolved(*pair) for pair in pairs)
-    wider = (before.base, after.base) in {("integer", "bigint"), ("real", "double")}
-    return before == after or wider or before.base == after.base == "decimal"
+    return before == after or is_wider(before, after)
 
 
 def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata:

@@ -187,7 +187,9 @@ class EvolutionChecks(ContractStore):
         number of its columns.
         """
         for width in (len(NARROW), len(NARROW) - 1):
-            metadata = ConnectorTableMetadata(self.name(), _columns(NARROW)[:width], {})
+            metadata = ConnectorTableMetadata(
+                self.name(), _columns(NARROW)[:width], self.evolution_properties
+            )
             try:
                 self.make_table(connector, metadata, [NARROW_ROW[:width]])
             except RowMergeError as error:

@@ -57,6 +57,7 @@ class ContractStore:
         nullable: the nullable columns; by default all but the first, or those of an existing
             table's metadata.
         layouts: table properties by a name of your choice; checks of changes run on each.
+        evolution_properties: the properties of a table whose columns may get wider types.
         paradigms: the row change paradigms that a statement may request; ``(None,)`` for the
             table's own only.
         types: the storable types; types that CREATE TABLE refuses with NOT_SUPPORTED are skipped.
@@ -71,6 +72,7 @@ class ContractStore:
     columns: ClassVar[Mapping[str, str]] = {"id": "bigint", "Price": "double", "name": "varchar"}
     nullable: ClassVar[Collection[str] | None] = None
     layouts: ClassVar[Mapping[str, Mapping[str, Any]]] = {"plain": {}}
+    evolution_properties: ClassVar[Mapping[str, Any]] = {}
     paradigms: ClassVar[Sequence[str | None]] = (None,)
     types: ClassVar[Sequence[str]] = TYPES
     column_names: ClassVar[Sequence[str]] = (

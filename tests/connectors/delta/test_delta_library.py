@@ -211,3 +211,58 @@ def test_features_of_delta_s_own_library_are_refused_by_name_before_anything_is_
             run(engine, f"INSERT INTO {name} (id) VALUES (1)")
         assert caught.value.code == "NOT_SUPPORTED", name
         assert sorted(str(path) for path in (folder / name).rglob("*")) == before
+
+
+def test_delta_s_own_library_reads_evolved_tables_and_its_wider_types_are_read(
+    engine: Engine, tmp_path: Path
+) -> None:
+    folder = tmp_path / "w" / "default"
+    evolved, theirs = folder / "evolved", folder / "theirs"
+    evolve = (
+        "MERGE WITH SCHEMA EVOLUTION INTO {name} t USING (SELECT 1 AS id, 5000000000 AS n,"
+        " DECIMAL '1234.25' AS d, CAST(ROW(6000000000, 3) AS row(x bigint, w integer)) AS o,"
+        " ARRAY[CAST(ROW(7, 8) AS row(p bigint, q integer))] AS l, TIMESTAMP '2024-05-06 07:08:09' AS at) s"
+        " ON t.id = s.id WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"
+    )
+    run(
+        engine,
+        "CREATE TABLE evolved (id integer, n integer, d decimal(4, 2), o row(x integer, y varchar),"
+        " l array(row(p integer))) WITH (type_widening_enabled = true)",
+        "INSERT INTO evolved VALUES (1, 1, 1.5, ROW(1, 'a'), NULL), (2, 2, 2.5, ROW(2, 'b'), ARRAY[ROW(2)])",
+    )
+    engine.run(evolve.format(name="evolved"), dialect="extended", trace="off")
+    # Further changes by the library, and columns and types that it changes.
+    names = f"delta.`{evolved}`", f"delta.`{theirs}`"
+    columns = "id INT, n INT, d DECIMAL(4, 2), o STRUCT<x: INT, y: STRING>, l ARRAY<STRUCT<p: INT>>"
+    properties = "'delta.enableTypeWidening' = 'true', 'delta.enableDeletionVectors' = 'false'"
+    values = "(1, 1, 1.5, struct(1, 'a'), NULL), (2, 2, 2.5, struct(2, 'b'), array(struct(2)))"
+    query = "SELECT id, n, d, o, l, at FROM {} ORDER BY id"
+    first, _, second = library(
+        tmp_path,
+        sql=[
+            f"CREATE TABLE {names[1]} ({columns}) USING delta TBLPROPERTIES ({properties})",
+            f"INSERT INTO {names[1]} VALUES {values}",
+            f"ALTER TABLE {names[1]} CHANGE COLUMN n TYPE BIGINT",
+        ],
+        read=[
+            query.format(names[0]),
+            f"DESCRIBE HISTORY {names[0]}",
+            f"SELECT id, n FROM {names[1]} ORDER BY id",
+        ],
+    )
+    rows = [
+        ["1", "5000000000", "1234.25", "{6000000000, a, 3}", "[{7, 8}]", "2024-05-06 07:08:09"],
+        ["2", "2", "2.50", "{2, b, null}", "[{2, null}]", None],
+    ]
+    assert first == rows
+    assert second == [["1", "1"], ["2", "2"]]
+    assert engine.table("theirs").column("n").to_pylist() == [1, 2]
+    engine.run(evolve.format(name="theirs"), dialect="extended", trace="off")
+    found, again = library(
+        tmp_path,
+        sql=[f"UPDATE {names[0]} SET n = n + 1 WHERE id = 1"],
+        read=[query.format(name) for name in names],
+    )
+    assert again == rows
+    assert [row[1] for row in found] == ["5000000001", "2"]
+    assert sorted(engine.table("evolved").column("n").to_pylist()) == [2, 5000000001]

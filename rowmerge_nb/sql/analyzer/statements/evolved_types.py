@@ -1,21 +1,19 @@
 """Types that columns get by WITH SCHEMA EVOLUTION: fields that the source has too, and wider numbers.
 
-Only changes that Iceberg allows: integer to bigint, real to double, and more digits of a decimal.
+Only changes that Iceberg allows: wider integers, real to double, and more digits of a decimal.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.names import quoted_where_needed
-from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
+from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, is_wider
 from rowmerge_nb.sql.typed.type_rules import instant, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-_WIDER: Final = {("integer", "bigint"), ("real", "double")}
+    from collections.abc import Iterator, Sequence
 
 
 def new_type(sql_type: Type) -> Type:
@@ -42,17 +40,33 @@ def evolved_type(target: Type, source: Type) -> Type:
     >>> str(evolved_type(parse_type("row(a integer)"), parse_type("row(b varchar(3), a bigint)")))
     'row("a" bigint, "b" varchar)'
     """
+    if is_wider(target, source):
+        return source
     if target.base != source.base:
-        return source if (target.base, source.base) in _WIDER else target
-    if target.base == "decimal":
-        (digits, scale), (source_digits, source_scale) = target.parameters, source.parameters
-        return source if scale == source_scale and digits < source_digits else target
+        return target
     if target.base == "array":
         return replace(target, parameters=(evolved_type(*_parts(target, source, 0)),))
     if target.base == "map":
         value = evolved_type(*_parts(target, source, 1))
         return replace(target, parameters=(target.parameters[0], value))
     return _evolved_row(target, source) if target.base == "row" else target
+
+
+def type_at(path: Sequence[str], sql_type: Type) -> Type | None:
+    """Return a row with the field at a path alone, as an assignment to it needs; None without it.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> str(type_at(["b", "c"], parse_type("row(a integer, B row(c bigint, d date))")))
+    'row("B" row("c" bigint))'
+    """
+    if not path:
+        return sql_type
+    names = [str(name).lower() for name in sql_type.fields]
+    if sql_type.base != "row" or names.count(path[0]) != 1:
+        return None
+    index = names.index(path[0])
+    part = type_at(path[1:], sql_type.parameters[index])
+    return None if part is None else Type("row", (part,), (sql_type.fields[index],))
 
 
 def _parts(target: Type, source: Type, index: int) -> tuple[Type, Type]:
