@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.typed import expressions as e
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -71,6 +72,7 @@ class ScopeField:
         name: None if it cannot be named.
         qualified_only: only qualified names refer to it (``old.id`` in RETURNING).
         refused: the error of a column without an SQL type.
+        value: what a computed column of a view is, in columns of its table.
     """
 
     symbol: str
@@ -83,6 +85,15 @@ class ScopeField:
     aliased: bool = False
     hidden: bool = False
     refused: AnalysisError | None = None
+    value: e.Typed | None = None
+
+    def read(self, *, outer: bool = False) -> e.Typed:
+        """Return the column, or its value; ``outer`` for a subquery's reference to it."""
+        if self.value is None:
+            return e.Column(self.type, self.symbol, outer)
+        columns = {part for part in e.walk(self.value) if isinstance(part, e.Column)}
+        pairs = [(column, replace(column, outer=outer)) for column in columns]
+        return e.replaced(self.value, pairs)
 
     def matches(self, parts: Sequence[str]) -> bool:
         if self.name is None or self.name.lower() != parts[-1]:

@@ -25,6 +25,9 @@ VIEWS = (
     "CREATE VIEW v AS SELECT c AS kind, a AS id, b FROM t WHERE c = 'x'",
     "CREATE VIEW w AS SELECT id, z.b AS amount FROM v AS z WHERE z.b < 15",
     "CREATE VIEW every AS SELECT * FROM t",
+    "CREATE VIEW loud AS SELECT a AS id, upper(c) AS big, b, t.b * 2 AS twice FROM t WHERE b > 0",
+    "CREATE VIEW deep AS SELECT id, big || '!' AS shout, z.b, z.twice FROM loud AS z WHERE twice < 50",
+    "CREATE VIEW deeper AS SELECT id, shout, b, twice + 1 AS odd FROM deep",
 )
 REFUSED = {
     "has GROUP BY": "SELECT a, count(*) AS n FROM t GROUP BY a",
@@ -32,7 +35,8 @@ REFUSED = {
     "reads more than one table": "SELECT t.a FROM t, s",
     "reads no table": "SELECT 1 AS a",
     "has WITH, ORDER BY, LIMIT": "SELECT a FROM t LIMIT 1",
-    "'b1', which is computed": "SELECT a, b + 1 AS b1 FROM t",
+    "'a', which is no expression of its row": "SELECT max(a) AS a FROM t",
+    "'m', which is a subquery": "SELECT a, (SELECT max(a) FROM s) AS m FROM t",
     "is no SELECT of one table": "SELECT a FROM t UNION SELECT a FROM s",
     "has a column of its table twice": "SELECT a, a AS a2 FROM t",
 }
@@ -52,6 +56,13 @@ STATEMENTS = (
     "INSERT INTO w VALUES (9, 99)",
     "INSERT INTO v VALUES (DEFAULT, 9, DEFAULT)",
     "INSERT INTO v SELECT 'k', a, b FROM s",
+    "UPDATE loud SET b = twice + 1 WHERE big = 'X'",
+    "UPDATE loud SET b = s.b FROM s WHERE s.a = loud.id AND loud.twice > 10",
+    "UPDATE loud x SET b = 0 WHERE EXISTS (SELECT 1 FROM s WHERE s.a * 20 = x.twice)",
+    "DELETE FROM loud WHERE twice >= 40",
+    "INSERT INTO loud (id, b) VALUES (9, 99)",
+    "UPDATE deeper SET b = odd + 1 WHERE shout = 'X!'",
+    "DELETE FROM deeper USING s WHERE deeper.id = s.a AND shout LIKE '%X%'",
 )
 MERGE = "MERGE INTO v USING s ON v.id = s.a "
 MERGES = {
@@ -69,6 +80,14 @@ MERGES = {
         [2, 20, "x"],
         [3, 30, "y"],
         [3, 33, None],
+        [4, None, None],
+        [5, 55, None],
+    ],
+    "MERGE INTO loud USING s ON loud.id = s.a AND big = 'X' WHEN MATCHED AND twice = 20 THEN UPDATE SET b = s.b + twice"
+    " WHEN NOT MATCHED BY SOURCE AND twice > 50 THEN DELETE"
+    " WHEN NOT MATCHED AND s.a = 5 THEN INSERT (id, b) VALUES (s.a, s.b)": [
+        [1, 31, "x"],
+        [2, 20, "x"],
         [4, None, None],
         [5, 55, None],
     ],
@@ -99,7 +118,7 @@ def engine(spark: Any) -> Iterator[Engine]:
 
 
 def _here(engine: Engine, *statements: str) -> list[list[Any]]:
-    for name in ("w", "v", "every"):
+    for name in ("w", "v", "every", "deeper", "deep", "loud"):
         engine.run(f"DROP VIEW IF EXISTS {name}")
     for name in "ts":
         engine.run(f"DROP TABLE IF EXISTS {name}")
@@ -141,6 +160,50 @@ def test_returning_and_the_report_have_the_names_of_the_view(engine: Engine) -> 
     inserted = engine.run("INSERT INTO v (id) VALUES (9) RETURNING *")
     assert inserted.table is not None
     assert inserted.table.to_pylist() == [{"kind": None, "id": 9, "b": 7}]
+
+
+def test_returning_has_the_computed_columns_of_each_version(engine: Engine) -> None:
+    _here(engine)
+    result = engine.run("UPDATE loud SET b = b + 1 WHERE id = 1 RETURNING *, old.twice AS was")
+    assert result.table is not None
+    assert result.table.to_pylist() == [{"id": 1, "big": "X", "b": 11, "twice": 22, "was": 20}]
+    assert "twice is `t.b * 2`" in " ".join(str(result).split())
+    inserted = engine.run("INSERT INTO deeper (id, b) VALUES (9, 4) RETURNING shout, odd")
+    assert inserted.table is not None
+    assert inserted.table.to_pylist() == [{"shout": None, "odd": 9}]
+
+
+@pytest.mark.parametrize(
+    ("sql", "column", "message"),
+    [
+        ("UPDATE loud SET b = 1, Big = 'q'", 24, "Column 'big' of the view loud cannot be changed"),
+        ("INSERT INTO loud (id, twice) VALUES (1, 2)", 23, "it is t.b * 2"),
+        ("INSERT INTO loud VALUES (1, 'X', 2, 4)", 13, "need a list of columns, since 'big'"),
+        (
+            "MERGE INTO loud USING s ON id = s.a WHEN MATCHED THEN UPDATE SET twice = 1",
+            66,
+            "it is t.b * 2",
+        ),
+        (
+            "MERGE INTO loud USING s ON id = s.a WHEN NOT MATCHED THEN INSERT VALUES (1, 2)",
+            37,
+            "need a list of columns",
+        ),
+    ],
+)
+def test_a_computed_column_is_not_assigned(
+    engine: Engine, sql: str, column: int, message: str
+) -> None:
+    before = _here(engine)
+    with pytest.raises(RowMergeError) as caught:
+        engine.run(sql)
+    assert (caught.value.code, caught.value.line, caught.value.column) == (
+        "NOT_SUPPORTED",
+        1,
+        column,
+    )
+    assert message in caught.value.message
+    assert _rows(engine.table("t").to_pylist()) == before
 
 
 @pytest.mark.parametrize("why", REFUSED)

@@ -215,7 +215,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             else self._preferred_field(node, match, full_name)
         )
         self.context.check_read((field,), node.span)
-        return self._fields(e.Column(field.type, field.symbol, match.depth > 0), node, match.used)
+        return self._fields(field.read(outer=match.depth > 0), node, match.used)
 
     def _near_hint(self, node: s.Name, parts: Sequence[str]) -> str | None:
         """Return the most similar column, or the columns; text without single quotes is noticed."""

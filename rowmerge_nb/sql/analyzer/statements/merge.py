@@ -20,7 +20,12 @@ from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value, refusing
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
-from rowmerge_nb.sql.analyzer.statements.evolved_types import evolved_type, new_type, type_changes
+from rowmerge_nb.sql.analyzer.statements.evolved_types import (
+    evolved_type,
+    new_type,
+    type_at,
+    type_changes,
+)
 from rowmerge_nb.sql.analyzer.statements.fields_by_name import (
     FieldMismatchError,
     MissingFields,
@@ -41,7 +46,7 @@ from rowmerge_nb.sql.typed.domains import conjuncts, key_column, same_values
 from rowmerge_nb.sql.typed.type_rules import is_assignable, is_float, parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.types import Type
@@ -76,7 +81,8 @@ class _MergeAnalyzer:
         self.hidden = tuple(
             replace(field, hidden=True) for field in self._fields(self.target.hidden)
         )
-        self.visible = (*self.fields, *self.hidden)
+        self.computed = self.changed.computed_fields(self.base)
+        self.visible = (*self.fields, *self.computed, *self.hidden)
 
     def analyze(self) -> a.MergeAnalysis:
         statement, context = self.statement, self.context
@@ -112,7 +118,7 @@ class _MergeAnalyzer:
                 () if statement.prefers_target else relation.fields,
                 self.named,
                 statement.versions,
-                self.changed.order if self.changed.is_view else None,
+                self.changed if self.changed.is_view else None,
             )
         condition = self.changed.with_where(
             self.view_condition, typed_condition(context, statement.on, on, "in the ON condition")
@@ -244,12 +250,36 @@ class _MergeAnalyzer:
             for column in self.target.columns
             if not clause.by_source and self._takes(clause, column.name.lower(), source)
         }
+        types: dict[str, Type] = {}
+        for column in self.target.columns:
+            name = column.name.lower()
+            types[name] = (
+                evolved_type(column.type, source_types[name]) if name in names else column.type
+            )
+            for assigned_type in self._assigned_fields(name, source):
+                types[name] = evolved_type(types[name], assigned_type)
         return {
-            name: replace(column, type=sql_type)
+            name: replace(column, type=types[name])
             for column in self.target.columns
-            if (name := column.name.lower()) in names
-            and (sql_type := evolved_type(column.type, source_types[name])) != column.type
+            if types[name := column.name.lower()] != column.type
         }
+
+    def _assigned_fields(self, name: str, source: tuple[ScopeField, ...]) -> Iterator[Type]:
+        """Yield for each ``SET c.f = s.c.f`` of a column a row with that field alone."""
+        for clause in self.statement.clauses:
+            for column, value in zip(clause.columns, clause.values, strict=False):
+                if clause.by_source or column.value != name or not isinstance(value, s.FieldValues):
+                    continue
+                for path, node in value.fields:
+                    labels = [label.value for label in path]
+                    if not isinstance(node, s.Name) or labels != [
+                        part.value for part in node.parts[-len(path) :]
+                    ]:
+                        continue
+                    whole = replace(node, parts=node.parts[: -len(path)])
+                    field = self._same_column(column, whole, source)
+                    if field is not None and (part := type_at(labels, field.type)) is not None:
+                        yield part
 
     def _type_changes(self) -> tuple[tuple[str, str, str], ...]:
         before = self.changed.table.columns
@@ -427,7 +457,7 @@ class _MergeAnalyzer:
         return typed(self.context, failure, span, words)
 
     def _prefers(self, name: str) -> bool:
-        return any(field.name == name for field in self.fields)
+        return any(field.name == name for field in (*self.fields, *self.computed))
 
     def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
         """Return for each value which ambiguous names are the target's.
@@ -538,6 +568,7 @@ class _MergeAnalyzer:
             return []
         if clause.star is not None:
             if clause.matching is st.StarMatching.POSITIONS:
+                self.changed.require_list(self.context, clause.star)
                 return list(self.order)
             if clause.matching is st.StarMatching.EXISTING:
                 return self._named_columns(clause.star, source)
@@ -552,6 +583,7 @@ class _MergeAnalyzer:
             ]
         columns = clause.columns
         if not columns:
+            self.changed.require_list(self.context, clause.span)
             self._check_count(clause, len(self.order))
             return list(self.order)
         by_name = {
@@ -563,6 +595,7 @@ class _MergeAnalyzer:
         for column in columns:
             index = by_name.get(column.value)
             if index is None:
+                self.changed.refuse_computed(self.context, column)
                 self._unknown_column(column, [c.name for c in self.target.columns])
             if index in indexes:
                 self.context.error(

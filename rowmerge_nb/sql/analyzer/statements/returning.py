@@ -16,7 +16,7 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable
 
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.statements.updatable_views import ChangedTable
@@ -39,9 +39,9 @@ def analyze_returning(
     source: tuple[ScopeField, ...] | None = None,
     named: NamedQueries | None = None,
     versions: tuple[str, str] = ("old", "new"),
-    order: Sequence[int] | None = None,
+    changed: ChangedTable | None = None,
 ) -> a.Returning:
-    """Analyze a RETURNING list; ``order`` has the positions of the columns that a view shows.
+    """Analyze a RETURNING list; ``changed`` is the view whose columns it sees.
 
     A column of the target means its new value, or the old one of a deleted row; ``old.c`` and
     ``new.c`` select one, unless a side of the MERGE has that name. ``*`` is the source's columns,
@@ -54,10 +54,10 @@ def analyze_returning(
     versioned = [
         replace(f, qualifier=(word,), qualified_only=True)
         for word, fields in zip(versions, (target, new), strict=True)
-        for f in fields
+        for f in (fields if changed is None else (*fields, *changed.computed_fields(fields)))
         if word not in aliases
     ]
-    visible_fields = current if order is None else tuple(current[index] for index in order)
+    visible_fields = current if changed is None else changed.in_order(current)
     fields = (*(source or ()), *visible_fields, *versioned)
     if source is not None and all(field.name != _ACTION for field in fields):
         # DuckDB has a column of this name.
@@ -96,7 +96,7 @@ def inserted_returning(
         statement.returning,
         fields,
         versions=statement.versions,
-        order=changed.order if changed.is_view else None,
+        changed=changed if changed.is_view else None,
     )
     pairs: list[tuple[e.Typed, e.Typed]] = []
     for column, old, new, current in zip(
@@ -135,7 +135,7 @@ def _columns(
     for item in items:
         if isinstance(item, s.AllColumns):
             for f in expanded(context, item, fields):
-                expression = typed(context, e.Column(f.type, f.symbol), item.span, _WORDS)
+                expression = typed(context, f.read(), item.span, _WORDS)
                 display_name = ".".join((*f.qualifier[-1:], f.name or f.symbol))
                 yield a.Returned(f.name or f"_col{number}", replace(expression, text=display_name))
                 number += 1

@@ -261,6 +261,7 @@ def _insert_columns(
     if statement.by_name is not None:
         names = [st.Identifier(field.name or "", statement.by_name) for field in fields]
     elif not names:
+        changed.require_list(context, statement.target.span)
         return own
     by_name = {
         column.name.lower(): own_column
@@ -270,6 +271,7 @@ def _insert_columns(
     for name in names:
         column = by_name.get(name.value)
         if column is None:
+            changed.refuse_computed(context, name)
             message = f"Insert column name does not exist in target table: {name.value}"
             all_names = [column.name for column in target.columns]
             hint = (

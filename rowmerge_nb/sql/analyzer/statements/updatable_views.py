@@ -9,7 +9,7 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.words import code
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql
+from rowmerge_nb.sql.analyzer.column_names import column_list, name_in_sql
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -39,24 +39,84 @@ class ChangedTable:
         order: the positions in ``table`` of the columns of ``visible``.
         conditions: the WHERE of the view and of views below it, with their texts' contexts and the
             names by which they call the table.
+        computed: the columns of the view that are not in ``visible``.
+        placeholders: the fields of ``table`` in the values of ``computed``.
     """
 
     table: a.TableBinding
     visible: a.TableBinding
     order: tuple[int, ...]
     conditions: tuple[_Condition, ...] = ()
+    computed: tuple[_ComputedColumn, ...] = ()
+    placeholders: tuple[ScopeField, ...] = ()
 
     @property
     def is_view(self) -> bool:
         return self.visible is not self.table
 
-    def named(self, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
-        """Return the table's fields under the view's names; those that it lacks have no name."""
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The names of the table's columns here; empty for those that the view lacks."""
         names = dict(zip(self.order, self.visible.columns, strict=True))
         return tuple(
-            replace(field, name=names[index].name if index in names else None)
-            for index, field in enumerate(fields)
+            names[index].name if index in names else "" for index in range(len(self.table.columns))
         )
+
+    def named(self, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
+        """Return the table's fields under the view's names; those that it lacks have no name."""
+        return tuple(
+            replace(field, name=name or None)
+            for field, name in zip(fields, self.table_names, strict=True)
+        )
+
+    def computed_fields(self, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
+        """Return the computed columns over the table's fields; they can be read alone."""
+        pairs = [
+            (placeholder.read(), field.read())
+            for placeholder, field in zip(self.placeholders, fields, strict=False)
+        ]
+        return tuple(
+            ScopeField(
+                "",
+                column.name,
+                column.value.type,
+                fields[0].qualifier,
+                target=True,
+                value=e.replaced(column.value, pairs),
+            )
+            for column in self.computed
+        )
+
+    def in_order(self, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
+        """Return the columns of the view over the table's fields, in the order of the view."""
+        columns = [fields[index] for index in self.order]
+        computed_fields = self.computed_fields(fields)
+        for column, field in zip(self.computed, computed_fields, strict=True):
+            columns.insert(column.position, field)
+        return tuple(columns)
+
+    def refuse_computed(self, context: Context, name: st.Identifier) -> None:
+        """Raise NOT_SUPPORTED if a computed column is assigned."""
+        column = next((c for c in self.computed if c.name.lower() == name.value), None)
+        if column is not None:
+            context.refuse(
+                f"Column '{column.name}' of the view {self.visible.display} cannot be changed: it"
+                f" is {column.text}",
+                name.span,
+                f"Change {column_list([c.name for c in self.visible.columns])}, which are columns"
+                f" of {self.table.qualified}.",
+            )
+
+    def require_list(self, context: Context, span: st.Span) -> None:
+        """Raise NOT_SUPPORTED for rows without a list of columns if some are computed."""
+        if self.computed:
+            columns = column_list([c.name for c in self.visible.columns])
+            context.refuse(
+                f"Rows of the view {self.visible.display} need a list of columns, since"
+                f" '{self.computed[0].name}' is computed",
+                span,
+                f"Write the columns that can be stored: ({columns}).",
+            )
 
     def labelled(self, columns: Sequence[ColumnMetadata]) -> tuple[ColumnMetadata, ...]:
         """Return columns of the table under the view's names."""
@@ -91,18 +151,35 @@ class ChangedTable:
 class _Condition:
     context: Context
     node: s.Expression
-    names: tuple[str, ...]
+    below: ChangedTable
     qualifier: tuple[str, ...]
 
     def analyze(self, fields: Sequence[ScopeField]) -> e.Typed:
+        below = self.below
         own_fields = tuple(
             replace(field, name=name or None, qualifier=self.qualifier)
-            for field, name in zip(fields, self.names, strict=True)
+            for field, name in zip(fields, below.table_names, strict=True)
         )
-        analyzer = ExpressionAnalyzer(
-            self.context, Scope(own_fields), ExpressionSite("WHERE clause")
-        )
+        computed_fields = below.computed_fields(own_fields)
+        scope = Scope((*own_fields, *computed_fields))
+        analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHERE clause"))
         return analyzer.condition(self.node, _WHERE)
+
+
+@dataclass(frozen=True)
+class _ComputedColumn:
+    """A column of a view that is an expression of one row.
+
+    Args:
+        position: its position among all columns of the view.
+        value: the expression, in the placeholders of the table's columns.
+        text: the expression as the view writes it.
+    """
+
+    name: str
+    position: int
+    value: e.Typed
+    text: str
 
 
 def both(*conditions: e.Typed | None) -> e.Typed:
@@ -131,6 +208,8 @@ def changed_table(context: Context, name: st.TableName, refusal: str) -> Changed
         for column, index in zip(changed.visible.columns, changed.order, strict=True)
         if column.name != changed.table.columns[index].name
     )
+    for computed in changed.computed:
+        columns += f"{', ' if columns else ''}{computed.name} is {code(computed.text)}"
     where = changed.where
     context.notice(
         f"The view {name.span.of(context.text)} shows rows of {changed.table.qualified}, which is"
@@ -145,8 +224,8 @@ def _of_view(context: Context, view: a.ViewBinding, span: st.Span, refusal: str)
         context.refuse(
             f"{refusal}: '{view.qualified}' {why}",
             span,
-            "Change the table that the view reads. A view that can be changed has plain columns of"
-            " one table, and WHERE.",
+            "Change the table that the view reads. A view that can be changed has columns of one"
+            " table, expressions of them, and WHERE.",
         )
 
     if view.qualified in context.views:
@@ -167,21 +246,23 @@ def _of_view(context: Context, view: a.ViewBinding, span: st.Span, refusal: str)
             refuse(f"cannot be read: {error.message}")
         base = ChangedTable(table, table, tuple(range(len(table.columns))))
     inner.refuse_frame(base.table, "a view of it cannot be changed", span)
-    order = _columns(view, select, base, names if qualifier is None else qualifier, refuse)
-    columns = tuple(
-        replace(base.table.columns[index], name=column.name)
-        for index, column in zip(order, view.definition.columns, strict=True)
-    )
+    shown_columns = _ViewColumns(inner, view, base, qualifier or names, refuse)
+    shown_columns.read(select)
     conditions = base.conditions
     if select.where is not None:
-        below_names = {
-            index: column.name
-            for index, column in zip(base.order, base.visible.columns, strict=True)
-        }
-        all_names = tuple(below_names.get(i, "") for i in range(len(base.table.columns)))
-        conditions += (_Condition(inner, select.where, all_names, qualifier or names),)
+        conditions += (_Condition(inner, select.where, base, qualifier or names),)
+    columns = tuple(
+        replace(base.table.columns[index], name=name) for index, name in shown_columns.plain.items()
+    )
     visible = replace(base.table, display=name_in_sql(view.name[-1:]), columns=columns)
-    return ChangedTable(base.table, visible, order, conditions)
+    return ChangedTable(
+        base.table,
+        visible,
+        tuple(shown_columns.plain),
+        conditions,
+        tuple(shown_columns.computed),
+        shown_columns.placeholders,
+    )
 
 
 def viewed_table(view: a.ViewBinding) -> tuple[str, ...] | None:
@@ -230,36 +311,83 @@ def _has_more(query: s.QueryNode) -> bool:
     return bool(query.named or query.order_by or query.offset or query.limit is not None)
 
 
-def _columns(
-    view: a.ViewBinding,
-    select: s.Select,
-    base: ChangedTable,
-    qualifier: tuple[str, ...],
-    refuse: _Refusal,
-) -> tuple[int, ...]:
-    positions = {
-        column.name.lower(): index
-        for index, column in zip(base.order, base.visible.columns, strict=True)
-    }
-    order: list[int] = []
-    for item in select.items:
-        if isinstance(item, s.AllColumns):
-            order += base.order
-            continue
-        value = item.value
-        if not isinstance(value, s.Name) or [p.value for p in value.parts[:-1]] != list(
-            qualifier[len(qualifier) - len(value.parts) + 1 :]
-        ):
-            refuse(f"has the column '{_label(view, len(order))}', which is computed")
-        index = positions.get(value.parts[-1].value)
-        if index is None:
-            refuse(f"has the column '{_label(view, len(order))}', which is no column of its table")
-        order.append(index)
-    if len(order) != len(view.definition.columns):
-        refuse("has other columns than when it was created")
-    if len({*order}) != len(order):
-        refuse("has a column of its table twice")
-    return tuple(order)
+class _ViewColumns:
+    """The columns of a view over a table, or over another view.
+
+    Args:
+        qualifier: the name by which the view calls what it reads.
+    """
+
+    def __init__(
+        self,
+        context: Context,
+        view: a.ViewBinding,
+        base: ChangedTable,
+        qualifier: tuple[str, ...],
+        refuse: _Refusal,
+    ) -> None:
+        self._context, self._view, self._base = context, view, base
+        self._qualifier, self._refuse = qualifier, refuse
+        self.plain: dict[int, str] = {}
+        """The names of columns of the table, by their positions in it."""
+        self.computed: list[_ComputedColumn] = []
+        self.placeholders = base.placeholders
+
+    def read(self, select: s.Select) -> None:
+        base = self._base
+        layout: list[int | _ComputedColumn] = [*base.order]
+        for computed in base.computed:
+            layout.insert(computed.position, computed)
+        columns: list[int | _ComputedColumn] = []
+        for item in select.items:
+            if isinstance(item, s.AllColumns):
+                columns += layout
+            else:
+                columns.append(self._column(item.value, _label(self._view, len(columns))))
+        names = [column.name for column in self._view.definition.columns]
+        if len(columns) != len(names):
+            self._refuse("has other columns than when it was created")
+        for position, (column, name) in enumerate(zip(columns, names, strict=True)):
+            if isinstance(column, _ComputedColumn):
+                self.computed.append(replace(column, name=name, position=position))
+            elif column in self.plain:
+                self._refuse("has a column of its table twice")
+            else:
+                self.plain[column] = name
+
+    def _column(self, value: s.Expression, name: str) -> int | _ComputedColumn:
+        """Return the position of a column of the table, or an expression."""
+        if isinstance(value, s.Name):
+            parts = [part.value for part in value.parts]
+            qualifier = list(self._qualifier[len(self._qualifier) - len(parts) + 1 :])
+            names = [text.lower() for text in self._base.table_names]
+            if parts[:-1] == qualifier and parts[-1] in names:
+                return names.index(parts[-1])
+        text = value.span.of(self._context.text)
+        return _ComputedColumn(name, 0, self._expression(value, name), text)
+
+    def _expression(self, node: s.Expression, name: str) -> e.Typed:
+        base, context = self._base, self._context
+        if not self.placeholders:
+            self.placeholders = tuple(
+                ScopeField(context.symbols.new(f"view_{column.name}"), column.name, column.type)
+                for column in base.table.columns
+            )
+        fields = tuple(
+            replace(field, name=text or None, qualifier=self._qualifier)
+            for field, text in zip(self.placeholders, base.table_names, strict=True)
+        )
+        computed_fields = replace(base, placeholders=self.placeholders).computed_fields(fields)
+        scope = Scope((*fields, *computed_fields))
+        try:
+            value = ExpressionAnalyzer(context, scope, ExpressionSite("A view")).analyze(node)
+        except RowMergeError as error:
+            self._refuse(
+                f"has the column '{name}', which is no expression of its row: {error.message}"
+            )
+        if any(isinstance(part, e.Subquery) for part in e.walk(value)):
+            self._refuse(f"has the column '{name}', which is a subquery")
+        return value
 
 
 def _label(view: a.ViewBinding, index: int) -> str:

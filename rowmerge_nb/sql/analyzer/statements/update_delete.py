@@ -44,10 +44,11 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     own = _fields(context, statement, target.columns)
     fields = changed.named(own)
     hidden = _fields(context, statement, target.hidden, hidden=True)
-    indexes = [changed.order[index] for index in _assigned(context, statement, changed.visible)]
+    indexes = [changed.order[index] for index in _assigned(context, statement, changed)]
     checks = check_constraints(context, target, context.statement_span(statement.target.span))
-    where = _where(context, statement, changed, own, (*fields, *hidden), queries)
-    scope = Scope((*fields, *hidden))
+    readable_fields = (*fields, *changed.computed_fields(own), *hidden)
+    where = _where(context, statement, changed, own, readable_fields, queries)
+    scope = Scope(readable_fields)
     values = [
         assigned_value(
             ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET"), named=queries),
@@ -112,7 +113,8 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
     own = _fields(context, statement, target.columns)
     fields = changed.named(own)
     hidden = _fields(context, statement, target.hidden, hidden=True)
-    where = _where(context, statement, changed, own, (*fields, *hidden), queries)
+    readable_fields = (*fields, *changed.computed_fields(own), *hidden)
+    where = _where(context, statement, changed, own, readable_fields, queries)
     returning = _returning(context, statement, changed, fields, queries)
     return a.DeleteAnalysis(
         statement.text,
@@ -144,7 +146,7 @@ def _returning(
         fields,
         named=queries,
         versions=statement.versions,
-        order=changed.order if changed.is_view else None,
+        changed=changed if changed.is_view else None,
     )
 
 
@@ -179,12 +181,14 @@ def _fields(
     )
 
 
-def _assigned(context: Context, statement: st.Update, target: a.TableBinding) -> list[int]:
+def _assigned(context: Context, statement: st.Update, changed: ChangedTable) -> list[int]:
+    target = changed.visible
     by_name = {column.name.lower(): index for index, column in enumerate(target.columns)}
     indexes: dict[int, None] = {}
     for column in statement.columns:
         index = by_name.get(column.value)
         if index is None:
+            changed.refuse_computed(context, column)
             columns = [column.name for column in target.columns]
             hint = (
                 nearest_column(column.value, columns)
