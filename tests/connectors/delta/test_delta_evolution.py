@@ -54,11 +54,13 @@ EVOLVED = [
     },
 ]
 READER = """
-import json, sys
+import json, os, sys
 from deltalake import DeltaTable
 table = DeltaTable(sys.argv[1])
 rows = sorted(table.to_pyarrow_table().to_pylist(), key=lambda row: row["id"])
-print(json.dumps(rows, default=str))
+print(json.dumps(rows, default=str), flush=True)
+# Threads of the library may abort the interpreter's end.
+os._exit(0)
 """
 
 
