@@ -5,16 +5,20 @@ from __future__ import annotations
 import os
 from contextlib import suppress
 from functools import cache
-from pathlib import Path
-from typing import Final
+from pathlib import Path, PurePosixPath
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.engine.spark.java.java_options import usual_cores
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 _PROC, _CGROUP = Path("/proc"), Path("/sys/fs/cgroup")
-_LIMITS: Final = (
-    ("memory.max", "memory.current"),  # version 2
-    ("memory/memory.limit_in_bytes", "memory/memory.usage_in_bytes"),  # version 1
-)
+_FILES: Final = {
+    "": (".", "memory.max", "memory.current"),  # version 2
+    "memory": ("memory", "memory.limit_in_bytes", "memory.usage_in_bytes"),  # version 1
+}
+"""The folder and the files of a control group, by the controllers in a process's list."""
 _SHARE: Final = 8
 """Tasks may fill 1/8 of the memory with a source, whose actual size is up to twice the estimate."""
 
@@ -24,10 +28,10 @@ def free_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
     unknown.
     """
     sizes = _of_machine("MemAvailable:", proc)
-    for limit, used in _LIMITS:
+    for limit, used in _limits(proc, cgroup):
         with suppress(OSError, ValueError):
-            most, now = int((cgroup / limit).read_text()), int((cgroup / used).read_text())
-            sizes.append(most - now + _of_files((cgroup / limit).parent / "memory.stat"))
+            most, now = int(limit.read_text()), int(used.read_text())
+            sizes.append(most - now + _of_files(limit.parent / "memory.stat"))
     return min(sizes, default=None)
 
 
@@ -37,9 +41,9 @@ def all_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
     if not sizes:
         with suppress(OSError, ValueError, AttributeError):
             sizes.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    for limit, _ in _LIMITS:
+    for limit, _ in _limits(proc, cgroup):
         with suppress(OSError, ValueError):
-            sizes.append(int((cgroup / limit).read_text()))
+            sizes.append(int(limit.read_text()))
     return min(sizes, default=None)
 
 
@@ -47,6 +51,23 @@ def all_memory(proc: Path = _PROC, cgroup: Path = _CGROUP) -> int | None:
 def room_for_source() -> int:
     """Return the bytes that each local task may use for a replicated source."""
     return (all_memory() or 0) // _SHARE // usual_cores()
+
+
+def _limits(proc: Path, cgroup: Path) -> Iterator[tuple[Path, Path]]:
+    """Return the files of the limit and the use of this process's control group and those above.
+
+    Within a container the group is the root, or has a name that only its host knows.
+    """
+    names = dict.fromkeys(_FILES, "/")
+    with suppress(OSError, ValueError):
+        for line in (proc / "self" / "cgroup").read_text().splitlines():
+            _, controllers, name = line.split(":", maxsplit=2)
+            names.update({key: name for key in _FILES if key in controllers.split(",")})
+    for key, name in names.items():
+        folder, limit, used = _FILES[key]
+        group = PurePosixPath(name.lstrip("/"))
+        for each in (group, *group.parents):
+            yield cgroup / folder / each / limit, cgroup / folder / each / used
 
 
 def _of_machine(entry: str, proc: Path) -> list[int]:

@@ -45,13 +45,39 @@ if TYPE_CHECKING:
             1000,
             9000,
         ),
+        (
+            {
+                "meminfo": "MemTotal: 99 kB",
+                "self/cgroup": "0::/hub/ann/kernel\n",
+                "memory.max": "max",
+                "memory.current": "9000",
+                "hub/ann/memory.max": "7000",
+                "hub/ann/memory.current": "5000",
+                "hub/ann/kernel/memory.max": "max",
+                "hub/ann/kernel/memory.current": "4000",
+            },
+            2000,
+            7000,
+        ),
+        (
+            {
+                "meminfo": "MemTotal: 99 kB",
+                "self/cgroup": "4:cpu,cpuacct:/\n3:memory:/job\n",
+                "memory/memory.limit_in_bytes": "90000",
+                "memory/memory.usage_in_bytes": "8000",
+                "memory/job/memory.limit_in_bytes": "9000",
+                "memory/job/memory.usage_in_bytes": "2000",
+            },
+            7000,
+            9000,
+        ),
     ],
 )
 def test_the_memory_is_that_of_the_machine_and_of_the_container(
     tmp_path: Path, files: dict[str, str], free: int, total: int
 ) -> None:
-    (tmp_path / "memory").mkdir()
     for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(text)
     assert (free_memory(tmp_path, tmp_path), all_memory(tmp_path, tmp_path)) == (free, total)
 
