@@ -868,6 +868,8 @@ def unregister(shell: InteractiveShell) -> None:
     magic = shell.magics_manager.registry.get("MergeMagic")
     if magic is not None:
         magic.spark_start.unregister()
+        # %config would find this magic before one that is registered later.
+        shell.configurables[:] = [each for each in shell.configurables if each is not magic]
     for magic_type in ("line", "cell"):
         shell.magics_manager.magics[magic_type].pop("merge", None)
     matcher.unregister(shell)

@@ -380,6 +380,12 @@ def test_unloading_takes_everything_away(notebook):
     assert notebook.shell.find_line_magic("merge") is None
 
 
+def test_settings_reach_the_magics_that_were_loaded_last(notebook):
+    notebook.shell.run_line_magic("reload_ext", "rowmerge_nb")
+    notebook.shell.run_line_magic("config", "MergeMagic.show = 'outcome'")
+    assert notebook.shell.magics_manager.registry["MergeMagic"].show == "outcome"
+
+
 @pytest.mark.parametrize("option", ["--dry-run", "--explain"])
 def test_an_error_of_a_plan_says_nothing_of_statements_that_ran(notebook, option):
     cell = notebook.run(f"%%merge {option}\nDROP TABLE a; SELECT FAIL")
