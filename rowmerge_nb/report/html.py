@@ -42,6 +42,10 @@ _SHORT_FOLDS: Final = frozenset({"pages", "stored", "calls", "words"})
 """Folds that are closed by default."""
 _OPEN: Final = "diff"
 """The fold that is open by default: readers first look for changed rows."""
+_TRUST: Final = (
+    "This is the plain form: run the cell, or trust the notebook, for drawings and details.\n"
+    "JupyterLab trusts it by Ctrl+Shift+C, Trust Notebook."
+)
 _FEW: Final = 10
 """Up to this many journeys are open by default."""
 
@@ -235,7 +239,11 @@ def _fragment(
         fragments.append(
             Markup(environment.get_template("absent.html.j2").render(sentences=absent))  # noqa: S704 - as above
         )
-    text = render_text(report, show=show, timings=timings, first_line=first_line)
+    text = render_text(
+        report, show=show, timings=timings, first_line=first_line, brief=show is None
+    )
+    if styled and report.failure is None:
+        text = f"{text}\n\n{_TRUST}"
     return _wrap(prefix, text, fragments, styled=styled)
 
 

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,18 @@ def test_a_fragment_is_readable_as_text_where_styles_are_stripped(name):
     )
     first = mime_bundle(trace)["text/plain"].split("\n")[0]
     assert first in "".join(Reader(stripped).text)
+
+
+def test_the_text_of_an_untrusted_notebook_is_short_and_says_how_to_see_more():
+    def text(shown: str) -> str:
+        return re.search(r"<pre[^>]*>(.*?)</pre>", shown, re.DOTALL)[1]
+
+    trace = building.merge_trace()
+    short = text(html(trace))
+    assert short.count("\n") < 45
+    assert unescape(short).startswith(mime_bundle(trace)["text/plain"])
+    assert "Trust Notebook" in short
+    assert text(html(trace, show="all")).count("\n") > 100
 
 
 @pytest.mark.parametrize("name", CASES)
