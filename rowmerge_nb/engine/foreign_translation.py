@@ -37,6 +37,7 @@ DIALECTS: Final = {
 """The dialects by name, and what sqlglot calls them."""
 _EVOLVING: Final = re.compile(r"(\s*MERGE)\s+WITH\s+SCHEMA\s+EVOLUTION\b", re.IGNORECASE)
 _REPLACING: Final = re.compile(r"\s*REPLACE(?=\s+INTO\b)", re.IGNORECASE)
+_TWO_FROMS: Final = re.compile(r"^(\s*DELETE)(\s+FROM)(?=\s+[^\s()]+\s+FROM\b)", re.IGNORECASE)
 _LOCKS: Final = re.compile(
     r"\bWITH\s*\(\s*(?:HOLDLOCK|SERIALIZABLE|NOLOCK|READPAST|ROWLOCK|UPDLOCK|TABLOCKX?|XLOCK|PAGLOCK)"
     r"\b[^()']*\)",
@@ -112,6 +113,9 @@ def translate_statement(
     if locks:
         # sqlglot does not read them before an alias without AS; all others keep their places.
         text = _LOCKS.sub(lambda match: " " * len(match[0]), text)
+    if dialect == "sqlserver":
+        # sqlglot reads the form with one FROM.
+        text = _TWO_FROMS.sub(lambda match: f"{match[1]}{' ' * len(match[2])}", text)
     tree = _tree(text, dialect)
     differences = [
         f"{' '.join(lock.split())} is left out: a statement here fails, and can be repeated, if"
@@ -272,6 +276,12 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
         yield from _adapted_from_sqlserver(tree)
     elif dialect == "oracle":
         yield from _foreign_columns(tree)
+    tables = tree.args.get("tables") if isinstance(tree, exp.Delete) else None
+    if tables and len(tables) == 1 and tree.this is not None:
+        # Its printer omits a FROM with joins, and writes USING.
+        tree.set("using", [tree.this])
+        tree.set("this", tables[0])
+        tree.set("tables", None)
     if isinstance(tree, exp.Merge) and not any(
         when.args.get("matched") and not when.args.get("condition")
         for when in tree.find_all(exp.When)
@@ -279,14 +289,6 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
         yield (
             "Several source rows that match one target row are MERGE_TARGET_ROW_MULTIPLE_MATCHES in"
             " Trino, even if no clause takes them: docs/duplicates.md."
-        )
-    if isinstance(tree, exp.Delete) and tree.args.get("tables"):
-        # Its printer omits the joined tables.
-        raise AnalysisError(
-            "DELETE of one table of a join has no translation",
-            code="NOT_SUPPORTED",
-            hint="Write DELETE FROM t USING s WHERE ..., or MERGE INTO t USING s ON ... WHEN MATCHED"
-            " THEN DELETE.",
         )
     for when in tree.find_all(exp.When):
         action = when.args["then"]

@@ -39,6 +39,21 @@ IN_TRINO = [
         'MERGE INTO t USING "s" ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = COALESCE(s.v, 0)',
     ),
     (
+        "sqlserver",
+        "UPDATE x SET x.v = s.v FROM [t] AS x INNER JOIN s ON x.id = s.id WHERE s.v > 1;",
+        'MERGE INTO "t" x USING s ON x.id = s.id AND s.v > 1 WHEN MATCHED THEN UPDATE SET v = s.v',
+    ),
+    (
+        "sqlserver",
+        "DELETE FROM x FROM t AS x JOIN s ON x.id = s.id",
+        "MERGE INTO t x USING s ON x.id = s.id WHEN MATCHED THEN DELETE",
+    ),
+    (
+        "sqlserver",
+        "DELETE x FROM t AS x JOIN s ON x.id = s.id WHERE s.v > 1",
+        "MERGE INTO t x USING s ON x.id = s.id AND s.v > 1 WHEN MATCHED THEN DELETE",
+    ),
+    (
         "oracle",
         "MERGE INTO t USING s ON (t.id = s.id) WHEN MATCHED THEN UPDATE SET t.v = s.v WHERE s.v > 1",
         "MERGE INTO t USING s ON (t.id = s.id) WHEN MATCHED AND s.v > 1 THEN UPDATE SET v = s.v",
@@ -63,8 +78,8 @@ EXTENDED = [
 ]
 REFUSED = [
     ("sqlserver", ON + INSERTS.format("NEXT VALUE FOR dbo.q")),
-    ("sqlserver", "DELETE x FROM t AS x JOIN s ON x.id = s.id"),
-    ("sqlserver", "UPDATE x SET v = s.v FROM t AS x JOIN s ON x.id = s.id"),
+    ("sqlserver", "DELETE x FROM t AS x LEFT JOIN s ON x.id = s.id WHERE s.id IS NULL"),
+    ("sqlserver", "UPDATE x SET v = s.v FROM t AS x LEFT JOIN s ON x.id = s.id"),
 ]
 
 

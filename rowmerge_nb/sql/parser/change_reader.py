@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.words import code
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.parser.merge_reader import MergeReader
+from rowmerge_nb.sql.parser.target_in_from import TargetInFrom, target_in_from
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 
@@ -21,7 +22,7 @@ _NONE: _Named = ((), False)
 class ChangeReader(MergeReader):
     """Parses the other statements that change rows."""
 
-    def update(self, queries: _Named = _NONE) -> st.Update | st.Merge:
+    def update(self, queries: _Named = _NONE) -> st.Update | st.Delete | st.Merge:
         self.take()
         self.skip_word("ONLY")
         target = self.target()
@@ -42,19 +43,24 @@ class ChangeReader(MergeReader):
         returning = self.accept_returning()
         return st.Update(*self.whole(), target, columns, values, where, returning, alias, *queries)
 
-    def delete(self, queries: _Named = _NONE) -> st.Delete | st.Merge:
-        start = self.index
+    def delete(self, queries: _Named = _NONE) -> st.Update | st.Delete | st.Merge:
+        start, forms = self.index, len(self.forms)
         self.take()
         self.word_before_name("FROM")
         clause = self.span_from(start)
         self.skip_word("ONLY")
         target = self.target()
         alias = self.accept_target_alias(target, "RETURNING")
-        if self.extended and self.accept("USING"):
+        words = self.accept("USING", "FROM") if self.extended else None
+        if words is not None:
+            if words.word == "FROM":
+                # The first FROM is optional in SQL Server.
+                del self.forms[forms:]
             with self.before_returning():
                 source = self._from()
             changed = st.MergeClause(0, True, Operation.DELETE, None, (), (), clause, clause)
-            return self._as_merge("DELETE ... USING", target, alias, source, changed, queries)
+            form = f"DELETE ... {words.word}"
+            return self._as_merge(form, target, alias, source, changed, queries)
         where = self.expression() if self.accept("WHERE") else None
         return st.Delete(*self.whole(), target, where, self.accept_returning(), alias, *queries)
 
@@ -66,7 +72,15 @@ class ChangeReader(MergeReader):
         source: s.Relation,
         clause: st.MergeClause,
         queries: _Named,
-    ) -> st.Merge:
+    ) -> st.Merge | st.Update | st.Delete:
+        entry = target_in_from(source, target) if alias is None else None
+        if entry is not None and entry.source is None:
+            return self._without_source(form, entry, clause, queries)
+        joins: tuple[s.Expression, ...] = ()
+        if entry is not None and entry.source is not None:
+            self._check_joins(form, entry)
+            target, alias, source = entry.table.name, entry.alias, entry.source
+            joins = entry.conditions
         named_again = any(
             isinstance(part, s.Aliased)
             and (part.alias.value,) == tuple(p.value for p in target.parts)
@@ -80,11 +94,11 @@ class ChangeReader(MergeReader):
                 f" {form.rsplit(maxsplit=1)[-1]}.",
             )
         self.drop_alias_edits()
+        terms = (*joins, self.expression()) if self.accept("WHERE") else joins
         on: s.Expression = s.Literal(clause.span, "boolean", "true")
-        condition = "true"
-        if self.accept("WHERE"):
-            on = self.expression()
-            condition = on.span.of(self.text)
+        if terms:
+            on = terms[0] if len(terms) == 1 else s.Logical(terms[0].span, "AND", terms)
+        condition = " AND ".join(self._term(term, len(terms)) for term in terms) or "true"
         action = "DELETE"
         if clause.operation is Operation.UPDATE:
             action = f"UPDATE {self.in_trino(clause.span) or clause.span.of(self.text)}"
@@ -111,9 +125,52 @@ class ChangeReader(MergeReader):
             queries[1],
         )
 
+    def _without_source(
+        self, form: str, entry: TargetInFrom, clause: st.MergeClause, queries: _Named
+    ) -> st.Update | st.Delete:
+        target, alias = entry.table.name, entry.alias
+        self.without_words()
+        self.form(f"{form} of the target alone is that of its table.", target.span)
+        where = self.expression() if self.accept("WHERE") else None
+        returning = self.accept_returning()
+        if clause.operation is Operation.DELETE:
+            return st.Delete(*self.whole(), target, where, returning, alias, *queries)
+        columns, values = clause.columns, clause.values
+        return st.Update(*self.whole(), target, columns, values, where, returning, alias, *queries)
+
+    def _check_joins(self, form: str, entry: TargetInFrom) -> None:
+        join = entry.other_join
+        if join is None:
+            return
+        name = entry.table.name.span.of(self.text)
+        if join.kind == "INNER":
+            self.error(
+                f"The target of {form} is joined by ON in this engine, not by columns",
+                join.span,
+                "Write ON and the equalities.",
+            )
+        others = (
+            f"DELETE FROM {name} WHERE NOT EXISTS (SELECT 1 FROM ... WHERE ...)"
+            if form.startswith("DELETE")
+            else "WHEN NOT MATCHED BY SOURCE THEN UPDATE SET ... in a MERGE"
+        )
+        self.error(
+            f"The target of {form} cannot be a side of a {join.kind} JOIN in this engine",
+            join.span,
+            f"Write JOIN for rows that the others match. For rows without a match, write {others}.",
+        )
+
+    def _term(self, term: s.Expression, count: int) -> str:
+        text = term.span.of(self.text)
+        is_or = isinstance(term, s.Logical) and term.operator == "OR"
+        return f"({text})" if is_or and count > 1 else text
+
     def _joined(self, source: s.Relation) -> str:
         if isinstance(source, s.JoinRelation) and source.kind == "CROSS":
-            return f"{self._joined(source.left)} CROSS JOIN {self._joined(source.right)}"
+            right = self._joined(source.right)
+            if isinstance(source.right, s.JoinRelation):
+                right = f"({right})"
+            return f"{self._joined(source.left)} CROSS JOIN {right}"
         return source.span.of(self.text)
 
     # -- INSERT ---------------------------------------------------------------------------------------------------

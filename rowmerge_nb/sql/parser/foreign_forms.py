@@ -222,10 +222,17 @@ def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
     join_at = _find(tokens, {"JOIN"}, 1)
     where_at = _find(tokens, {"WHERE"}, set_at)
     comma_at = next((at for at in range(1, set_at) if tokens[at].text == ","), set_at)
+    if _is_outer(tokens, join_at):
+        return (
+            "UPDATE reads one table in Trino. Write a MERGE: its WHEN MATCHED has the rows with a"
+            " match. The extended dialect has WHEN NOT MATCHED BY SOURCE for the others."
+        )
     if join_at < end and (join_at < set_at or from_at < join_at):
         target, source, condition = _joined(
             text, tokens, 1 if join_at < set_at else from_at + 1, join_at, set_at
         )
+        further = _between(text, tokens, where_at + 1, end)
+        condition = f"{condition} AND {further}" if further else condition
     elif from_at < end:
         target, source = (
             _between(text, tokens, 1, set_at),
@@ -255,6 +262,11 @@ def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> str | None:
     join_at = _find(tokens, {"JOIN"}, 1)
     if join_at < end:
         from_at = max(at for at in range(join_at) if tokens[at].word in {"FROM", "DELETE"})
+        if _is_outer(tokens, join_at):
+            return (
+                "DELETE reads one table in Trino. For rows without a match, write DELETE FROM"
+                f" {tokens[from_at + 1].text} WHERE NOT EXISTS (SELECT 1 FROM ... WHERE ...)."
+            )
         target, source, on = _joined(text, tokens, from_at + 1, join_at, where_at)
     elif tokens[index].word == "USING":
         target = _between(text, tokens, 2, index)
@@ -268,6 +280,10 @@ def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> str | None:
         f" {target} USING {source} ON {on} WHEN MATCHED{f' AND {condition}' if condition else ''}"
         " THEN DELETE"
     )
+
+
+def _is_outer(tokens: Sequence[Token], join_at: int) -> bool:
+    return tokens[join_at - 1].word in {"LEFT", "RIGHT", "FULL", "OUTER"}
 
 
 def _joined(

@@ -65,6 +65,11 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"\b(?:FROM|JOIN|USING) §@ ?\w+", f"{_FILE}."),
     (r"([\w.\"]+) §@ ?v ?(\d+)", "Write %1 FOR VERSION AS OF %2."),
+    (
+        r"§@ ?@ ?ROWCOUNT\b|\bSQL §?% ?§?ROWCOUNT\b",
+        "The report of a statement has its counts; in Python, _merge.count and _merge.counts.",
+    ),
+    (r"§@ ?@ ?(\w+)", "There are no variables of a server; leave @@%1 out."),
     (r"§@ ?(\w+)", _PLACEHOLDER),
     # -- the cell ------------------------------------------------------------------------------------------------
     (

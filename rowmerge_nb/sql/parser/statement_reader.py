@@ -114,7 +114,10 @@ def _offer_extended(text: str, error: ParseError) -> None:
         return
     hint = error.hint or ""
     if hint and not hint.endswith((".", "?")):
-        # It ends with the statement in Trino's words.
+        # It ends with the statement in Trino's words, roughly.
+        sentence = hint.partition(": MERGE INTO ")[0]
+        if statement.in_trino.startswith("MERGE INTO "):
+            hint = f"{sentence}: {_in_one_line(statement.in_trino)}"
         error.hint = f"{EXTENDED} {hint}"
         return
     if EXTENDED not in hint:

@@ -119,6 +119,35 @@ POSTGRESQL = {
     + "WHEN MATCHED AND t.b > (SELECT avg(b) FROM s) THEN DELETE WHEN MATCHED THEN UPDATE SET c = (SELECT max(d) FROM u)",
     "list of a row": "UPDATE t SET (b, c) = ROW(c, b)",
 }
+SQLSERVER = {
+    "alias of update": (
+        "UPDATE x SET x.b = s.b FROM t AS x INNER JOIN s ON x.a = s.a WHERE s.b > 20",
+        "UPDATE t SET b = s.b FROM s WHERE t.a = s.a AND s.b > 20",
+    ),
+    "the table itself": (
+        "UPDATE t SET t.b = s.b + u.d FROM t JOIN s ON t.a = s.a JOIN u ON u.a = t.a OR u.d = 5",
+        "UPDATE t SET b = s.b + u.d FROM s, u WHERE t.a = s.a AND u.d = 5",
+        "DELETE FROM u WHERE d <> 5",
+    ),
+    "the target behind another join": (
+        "UPDATE x SET c = u.d FROM s LEFT JOIN u ON s.a = u.a JOIN t x ON x.a = s.a",
+        "UPDATE t SET c = u.d FROM s LEFT JOIN u ON s.a = u.a WHERE t.a = s.a",
+    ),
+    "alias alone": (
+        "UPDATE x SET x.b = x.b + 1 FROM t AS x WHERE x.a > 1",
+        "UPDATE t SET b = b + 1 WHERE a > 1",
+    ),
+    "alias of delete": (
+        "DELETE x FROM t AS x JOIN s ON x.a = s.a WHERE s.b > 20",
+        "DELETE FROM t USING s WHERE t.a = s.a AND s.b > 20",
+    ),
+    "two FROM": (
+        "DELETE FROM x FROM t x, s WHERE x.a = s.a",
+        "DELETE FROM t USING s WHERE t.a = s.a",
+    ),
+    "alias of delete alone": ("DELETE x FROM t x WHERE x.a > 1", "DELETE FROM t WHERE a > 1"),
+}
+"""Statements of SQL Server, the same in DuckDB, and what comes before both."""
 FAILS = {
     "error": ON + "WHEN MATCHED AND s.a = 5 THEN ERROR 'five'",
     "error without a message": ON + "WHEN NOT MATCHED THEN ERROR",
@@ -276,6 +305,31 @@ def test_a_form_has_the_rows_of_duckdb(engine: Engine, name: str) -> None:
             for table in "tu"
         ]
     assert _here(engine, DUCKDB[name]) == expected
+
+
+@pytest.mark.parametrize("name", SQLSERVER)
+def test_a_target_that_from_names_is_changed_as_in_sql_server(engine: Engine, name: str) -> None:
+    here, there, *before = SQLSERVER[name]
+    rows = []
+    for sql in (here, there):
+        _begin(engine)
+        for first in before:
+            engine.run(first)
+        engine.run(sql)
+        rows.append([_rows(engine.table(table)) for table in "tu"])
+    assert rows[0] == rows[1]
+
+
+def test_an_outer_join_of_the_target_is_refused_with_what_it_means(engine: Engine) -> None:
+    _begin(engine)
+    for sql, form in (
+        ("DELETE x FROM t x LEFT JOIN s ON x.a = s.a WHERE s.a IS NULL", "WHERE NOT EXISTS"),
+        ("UPDATE x SET b = 0 FROM t x LEFT JOIN s ON x.a = s.a", "WHEN NOT MATCHED BY SOURCE"),
+        ("UPDATE x SET b = 0 FROM t x JOIN s USING (a)", "Write ON"),
+    ):
+        with pytest.raises(RowMergeError) as caught:
+            engine.run(sql)
+        assert form in str(caught.value.hint)
 
 
 @pytest.mark.parametrize("name", POSTGRESQL)

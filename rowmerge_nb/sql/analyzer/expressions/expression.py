@@ -98,6 +98,8 @@ _COMPARED: Final = re.compile(r"(?:=|<>)\s*\Z")
 _DIFFERS: Final = re.compile(r"(?:<>|!=)\s*\Z")
 _MISSING: Final = re.compile(r"(?i)(?:(?:pd|np|pandas|numpy|math)\s*\.\s*)?(?:nan|nat|na|none)")
 """How Python and pandas write a missing value."""
+_OUTPUT_ROWS: Final = {"inserted": "new", "deleted": "old"}
+"""The rows of SQL Server's OUTPUT as those of RETURNING."""
 _LISTED: Final = 8
 """The columns listed for a name that does not exist."""
 _DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
@@ -195,7 +197,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         full_name = ".".join(parts)
         if match is None:
             hint = (
-                self.context.tables.frame_hint(parts[-1])
+                self._output_hint(node, parts)
+                or self.context.tables.frame_hint(parts[-1])
                 or (column_hint(parts[0]) if len(parts) == 1 else None)
                 or self._table_hint(parts)
                 or split_name_hint(node, self.scope.fields, self.context.text)
@@ -216,6 +219,19 @@ class ExpressionAnalyzer(CallAnalyzer):
         )
         self.context.check_read((field,), node.span)
         return self._fields(field.read(outer=match.depth > 0), node, match.used)
+
+    def _output_hint(self, node: s.Name, parts: Sequence[str]) -> str | None:
+        """Return the form of a row that SQL Server's OUTPUT has."""
+        row = _OUTPUT_ROWS.get(parts[0])
+        if row is None or len(parts) == 1:
+            return None
+        column = node.parts[-1].text
+        if any(field.qualifier[-1:] == (row,) for field in self.scope.fields):
+            return f"Write {row}.{column} instead of {parts[0]}.{column}."
+        return (
+            f"Trino has no rows of OUTPUT. Write RETURNING {row}.{column} at the end, with --dialect"
+            " extended."
+        )
 
     def _near_hint(self, node: s.Name, parts: Sequence[str]) -> str | None:
         """Return the most similar column, or the columns; text without single quotes is noticed."""
