@@ -13,7 +13,7 @@ from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.node_records import explain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -112,6 +112,23 @@ class Result:
         """The rows as an Arrow stream, for Arrow, Polars and DuckDB."""
         return self._arrow().__arrow_c_stream__(requested_schema)
 
+    def __iter__(self) -> Iterator[dict[str, Any]]:
+        """The rows of `to_pandas` as dictionaries, for ``pandas.DataFrame(result)`` and loops.
+
+        Raises:
+            RowMergeError: AMBIGUOUS_NAME if two columns have one name.
+        """
+        frame = self.to_pandas()
+        if not frame.columns.is_unique:
+            name = frame.columns[frame.columns.duplicated()][0]
+            raise RowMergeError(
+                f"Two columns are called '{name}', so a row is no dictionary",
+                code="AMBIGUOUS_NAME",
+                hint="Use result.to_pandas(), or name the columns apart by AS.",
+            )
+        rows: list[dict[Any, Any]] = frame.to_dict("records")
+        return iter(rows)
+
     @property
     def count(self) -> int | None:
         """The number of changed rows; None for a query, and unless it finished."""
@@ -208,7 +225,7 @@ class Result:
 
     def diff(self) -> pd.DataFrame:
         """The changed rows: operation, case number, source row, and per column the old and the new
-        value.
+        value, with the types of `to_pandas`.
 
         The trace has all rows of a small statement, and the first per clause of a large one
         (``trace="full"`` keeps all): then a warning says how many there are.
@@ -217,7 +234,9 @@ class Result:
             RowMergeError: NOT_SUPPORTED if the statement failed.
         """
         import pandas as pd
+        import pyarrow as pa
 
+        from rowmerge_nb.spi.values import python_values
         from rowmerge_nb.trace.changed_rows import changed_rows
 
         if self.trace.state == StatementState.FAILED:
@@ -226,8 +245,14 @@ class Result:
                 code="NOT_SUPPORTED",
                 hint="Its error names the cause; mend that and run the statement again.",
             )
-        # As objects, because integers with NULL would become floats.
-        rows = pd.DataFrame(changed_rows(self.trace), dtype=object)
+        changes = changed_rows(self.trace)
+        try:
+            rows = _frame(pa.table(changes))
+        except ValueError:
+            # pandas has no dates after the year 9999.
+            rows = pd.DataFrame(
+                {name: python_values(values) for name, values in changes.items()}, dtype=object
+            )
         if not rows.empty and len(rows) < (self.count or 0):
             warnings.warn(
                 f"These are {len(rows):,} of {self.count:,} changed rows. Run the statement with"

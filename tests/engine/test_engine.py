@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pyarrow as pa
 import pytest
 
@@ -454,6 +455,43 @@ def test_a_diff_lists_the_changed_rows(engine: Engine) -> None:
         ["DELETE", 0, 1, 30],
     ]
     assert diff["new.v"].tolist()[0] == 5
+
+
+def test_a_diff_has_the_types_of_a_query(engine: Engine) -> None:
+    engine.run(
+        "CREATE TABLE typed AS SELECT 1 AS id, DECIMAL '1.50' AS d, TIMESTAMP '2026-01-02 03:04:05' AS at, true AS ok"
+    )
+    columns = ["id", "d", "at", "ok"]
+    diff = engine.run("UPDATE typed SET d = d + 1, ok = false").diff()
+    frame = engine.run("SELECT * FROM typed").to_pandas()
+    for name in columns:
+        # source_row is NULL, so that integers are those of pandas with NULL.
+        dtypes = {str(rows.dtype).lower() for rows in (diff[f"old.{name}"], diff[f"new.{name}"])}
+        assert {dtype.removesuffix("ean") for dtype in dtypes} == {str(frame[name].dtype)}
+    assert str(diff["new.d"][0]) == "2.50"
+    # Integers and booleans stay what they are beside NULL.
+    diff = engine.run("DELETE FROM typed").diff()
+    assert [str(diff[f"new.{name}"].dtype) for name in columns] == [
+        *("Int32", "object", "datetime64[us]", "boolean")
+    ]
+    assert diff["new.id"].isna().all()
+
+
+def test_a_result_is_an_argument_of_the_constructors_of_frames(engine: Engine) -> None:
+    large = 2**53 + 1
+    result = engine.run(
+        f"SELECT * FROM (VALUES (BIGINT '{large}', 'a', DECIMAL '1.5'), (NULL, NULL, NULL)) AS q (n, name, d)"
+    )
+    frame = pd.DataFrame(result)
+    assert list(frame.columns) == ["n", "name", "d"]
+    assert frame["n"][0] == large
+    assert frame["n"].isna().tolist() == [False, True]
+    assert pa.table(result)["n"].to_pylist() == [large, None]
+    assert pl.DataFrame(result)["n"].to_list() == [large, None]
+    assert [row["name"] for row in result] == ["a", None]
+    assert pd.DataFrame(engine.run("DELETE FROM t WHERE id = 1"))["rows"].tolist() == [1]
+    with pytest.raises(RowMergeError, match="Two columns are called 'a'"):
+        pd.DataFrame(engine.run("SELECT 1 AS a, 2 AS a"))
 
 
 def test_a_diff_says_that_it_has_not_all_changed_rows(engine: Engine) -> None:

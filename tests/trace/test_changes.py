@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 @pytest.mark.parametrize("era", Era)
 def test_changed_rows_have_operation_clause_and_both_values(era: Era) -> None:
     changed = changed_rows(merge_trace(Setup(era=str(era))))
-    assert list(zip(changed["operation"], changed["case_number"], strict=True))[:3] == [
+    columns = (changed[name].to_pylist() for name in ("operation", "case_number"))
+    assert list(zip(*columns, strict=True))[:3] == [
         ("UPDATE", 2),
         ("DELETE", 0),
         ("UPDATE", 2),
@@ -59,9 +60,8 @@ def test_an_older_update_of_a_table_with_a_column_called_like_a_channel_is_told_
         samples={"pages": replace(trace.samples.pages, before=after, after=after, witness=witness)},
     )
     changed = changed_rows(trace)
-    assert list(
-        zip(changed["operation"], changed[f"new.{name}"], changed["new.address"], strict=True)
-    ) == [
+    columns = ("operation", f"new.{name}", "new.address")
+    assert list(zip(*(changed[column].to_pylist() for column in columns), strict=True)) == [
         ("UPDATE", "Aaron", "ANTIOCH"),
         ("UPDATE", "Bill", "BUENA"),
     ]

@@ -37,7 +37,7 @@ def test_moments_of_years_that_python_does_not_know_are_stored_shown_and_compare
     ]
     assert "10000-01-01 23:59:59.500000" in str(result)
     assert "10000-01-01" in result._repr_mimebundle_()["text/html"]
-    assert result.diff()["new.ts"].tolist() == ["10000-01-01 23:59:59.500000", None]
+    assert str(result.diff()["new.ts"][0]) == "10000-01-01 23:59:59.500000"
     assert "10000-01-01 23:59:59.5" in str(engine.run("SELECT * FROM t"))
     assert engine.compare(
         "UPDATE t SET id = id + 1, ts = ts + INTERVAL '1' YEAR", by="flows", flow=None
