@@ -1,19 +1,23 @@
-"""The option ``check``: the table is read back after the commit, see
+"""The option ``check``: the table is read back after the commit or a failure, see
 `rowmerge_nb.engine.statements.committed`.
 """
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.engine.statements.committed import begin_check
+from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.engine.statements.committed import begin_check, check_failure, is_checked
 from rowmerge_nb.engine.statements.run_observer import RunObserver
+from rowmerge_nb.engine.tasks.task_faults import unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     import pyarrow as pa
 
+    from rowmerge_nb.base.errors import RowMergeError
     from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.statements.committed import Checking
     from rowmerge_nb.engine.statements.statement import StatementRun
@@ -39,3 +43,17 @@ class CommitCheckObserver(RunObserver):
     def after_result(self, run: StatementRun, result: Result) -> None:
         if self._check is not None:
             self._check.told(result)
+
+    def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
+        if run.options.check and run.versions.before is None:
+            with suppress(Exception), unwatched():
+                run.versions.read(run.transaction, getattr(run.analysis, "target", None))
+
+    def at_end(self, run: StatementRun, result: Result | None) -> None:
+        if (
+            run.options.check
+            and result is not None
+            and result.trace.state is StatementState.FAILED
+            and is_checked(run)
+        ):
+            check_failure(run, self._check, self._read, result)

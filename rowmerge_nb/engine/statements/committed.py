@@ -342,6 +342,72 @@ class Checking:
         return pa.concat_tables([rows, new.cast(rows.schema)]) if new.num_rows else rows
 
 
+def check_failure(
+    run: StatementRun,
+    checking: Checking | None,
+    read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
+    result: Result,
+) -> Result:
+    """Compare the table after a failed statement with its former rows, and with the expected ones."""
+    try:
+        with interruptible("check"), unwatched(), run.timed("check"):
+            check = _after_failure(run, checking, read)
+    except StatementInterrupted:
+        raise
+    except Exception as error:  # noqa: BLE001 - the statement's own error is the one to see
+        check = CommitCheck(
+            _NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}."
+        )
+    return _with_check(result, check, run)
+
+
+def _after_failure(
+    run: StatementRun,
+    checking: Checking | None,
+    read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
+) -> CommitCheck:
+    has_rows = checking is not None and checking.before is not None
+    if checking is not None and has_rows:
+        former_rows: pa.Table | None = checking._former_rows  # noqa: SLF001 - of this module
+    elif not run.versions.is_kept:
+        return CommitCheck(
+            _NOT_COMPARED,
+            "The rows in the store were not compared: the statement failed before its former rows"
+            " were read, and the store keeps no versions.",
+        )
+    else:
+        former_rows = read(run.versions.before, CHECKED_ROWS)
+    rows = read(None, CHECKED_ROWS)
+    if former_rows is None or rows is None:
+        return CommitCheck(
+            _NOT_COMPARED,
+            "The rows in the store were not compared: the table has more than"
+            f" {number(CHECKED_ROWS)} rows.",
+        )
+
+    def differences(expected: pa.Table) -> int:
+        assert rows is not None
+        conformed = rows.rename_columns(expected.schema.names).cast(expected.schema)
+        return max(int(part.num_rows) for part in differing(conformed, expected))
+
+    wrong, count = differences(former_rows), plural(rows.num_rows, "row")
+    if not wrong:
+        return CommitCheck(_AGREES, f"Read back: the table holds its {count} as before.")
+    is_open = run.transaction.changed is not False
+    if checking is not None and has_rows and is_open and not differences(checking._wanted):  # noqa: SLF001
+        return CommitCheck(
+            _AGREES,
+            f"Read back: the table holds the {count} that the statement must leave, so its change"
+            " is stored.",
+        )
+    return CommitCheck(
+        DIFFERS,
+        f"Read back: {plural(wrong, 'row')} of the table {'is' if wrong == 1 else 'are'} not as"
+        " before the failed statement.",
+        wrong,
+    )
+
+
 def _text(error: BaseException) -> str:
     return (error.message if isinstance(error, RowMergeError) else error_text(error)).rstrip(".")
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb import Engine, RowMergeError
+from rowmerge_nb import Engine, RowMergeError, SqliteConnector
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.engine.statements import committed
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 pytestmark = pytest.mark.spark
 
@@ -64,6 +68,49 @@ def test_a_lost_answer_of_the_commit_is_an_unknown_outcome(engine: Engine) -> No
     assert caught.value.changed is None
     assert "Injected fault (commit:after)" in str(caught.value.result)
     assert rows(engine) == AFTER
+
+
+@pytest.mark.parametrize(
+    ("fault", "sentence"),
+    [
+        ("begin_merge", "the table holds its 3 rows as before."),
+        ("store_merged_rows", "the table holds its 3 rows as before."),
+        ("commit", "the table holds its 3 rows as before."),
+        ("commit:after", "4 rows that the statement must leave, so its change is stored."),
+    ],
+)
+def test_a_check_reads_the_table_after_a_failure_too(
+    engine: Engine, fault: str, sentence: str
+) -> None:
+    with pytest.raises(RowMergeError) as caught:
+        run(engine, fault, check=True)
+    check = caught.value.result.trace.checks.commit
+    assert (check.state, check.wrong) == ("agrees", 0)
+    assert sentence in " ".join(str(caught.value.result).split())
+
+
+def test_rows_that_a_failure_has_left_are_reported(
+    engine: Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(committed, "differing", lambda rows, _: (rows, rows.slice(0, 0)))
+    with pytest.raises(RowMergeError) as caught:
+        run(engine, "finish", check=True)
+    assert caught.value.result.trace.checks.commit.wrong == 3
+    text = " ".join(str(caught.value.result).split())
+    assert "3 rows of the table are not as before the failed statement." in text
+
+
+def test_a_store_without_versions_is_compared_only_if_its_rows_were_read(
+    engine: Engine, tmp_path: Path
+) -> None:
+    engine.add_catalog("lite", SqliteConnector(tmp_path / "t.db", create=True))
+    engine.run("CREATE TABLE lite.main.t WITH (primary_key = ARRAY['id']) AS SELECT * FROM t")
+    states = []
+    for fault in ("store_merged_rows", "commit"):
+        with pytest.raises(RowMergeError) as caught:
+            engine.run("UPDATE lite.main.t SET v = 0", fault=fault, check=True)
+        states.append(caught.value.result.trace.checks.commit.state)
+    assert states == ["not compared", "agrees"]
 
 
 def test_a_worker_that_is_killed_is_replaced_and_the_statement_ends_well(engine: Engine) -> None:
