@@ -18,6 +18,7 @@ from rowmerge_nb.default import prepare_default_engine
 from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import call_errors, debugging, transformer
+from rowmerge_nb.notebook.cell_hints import in_cell
 from rowmerge_nb.notebook.cell_options import (
     COMMANDS,
     FIRST_WORDS,
@@ -156,6 +157,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             if error.result is not None:
                 self.shell.user_ns["_merge"] = error.result
             at = getattr(error, "cell_line", first_line)
+            error.hint = in_cell(error.hint, self._engine_name(line))
             show(_bundle_of_error(error, at, timings=self.timings))
             if error.result is not None and _explores(parse_line(line)):
                 _explore(error.result, at)
@@ -355,6 +357,12 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     def _configured(self, name: str) -> str | None:
         value = getattr(self, name)
         return value if value != self.traits()[name].default_value else None
+
+    def _engine_name(self, line: str) -> str:
+        try:
+            return str(parse_line(line).values.get("engine", self.engine))
+        except RowMergeError:
+            return str(self.engine)
 
     def _engine(self, use: MagicUse, *, start: bool = False) -> Engine:
         from rowmerge_nb.default import default_engine

@@ -197,6 +197,11 @@ def _keys_of(trace: Trace) -> NearKeys:
             f"{trace.kind} has no source whose rows could have a partner",
             "Ask it of a MERGE.",
         )
+    elif trace.error is not None:
+        msg, hint = (
+            f"This MERGE failed ({trace.error.code}) before its keys were compared",
+            "Its error names the cause: mend that and run the statement again.",
+        )
     else:
         msg, hint = (
             "The nearest keys of this MERGE were not searched for",

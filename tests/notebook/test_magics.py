@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError, StatementInterrupted
 from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import magics
@@ -109,6 +109,17 @@ def test_an_error_is_shown_with_the_line_of_the_cell_and_fails_the_cell_without_
         cell.stdout.strip()
         == "AnalysisError: COLUMN_NOT_FOUND: line 4:3 of the cell: Column 'FAIL' cannot be resolved"
     )
+
+
+def test_hints_have_the_words_of_a_cell(notebook, monkeypatch):
+    hint = "engine.undo('t') or engine.restore('t', 3) puts it back; result.diff() has the rows."
+
+    def undo(table: str | None = None) -> None:
+        raise AnalysisError("No", code="NOT_FOUND", hint=hint)
+
+    monkeypatch.setattr(notebook.engine, "undo", undo)
+    text = " ".join(notebook.run("%merge undo t").text.split())
+    assert "%merge undo t or fake.restore('t', 3) puts it back; _merge.diff() has the rows." in text
 
 
 def test_an_error_says_what_ran_before_it_and_what_did_not_run(notebook):

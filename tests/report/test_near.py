@@ -11,6 +11,7 @@ from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.near_answer import Near
 from rowmerge_nb.report.words.near_sentences import is_likely_mistake, near_sentence
+from rowmerge_nb.trace.error_record import ErrorRecord
 from rowmerge_nb.trace.join_record import JoinRecord
 from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import (
@@ -32,6 +33,19 @@ TWO = (NearTerm("t.k = s.k"), NearTerm("t.n\n = s.n"), NearTerm("t.r = 'EU'", ke
 def row(key: Any, nearest: Any, *kinds: Difference, **more: Any) -> NearRow:
     separations = (Separation(0, kinds),) if kinds else ()
     return NearRow(3, {"k": key}, (key,), (nearest,), separations, **{"alike": 1, **more})
+
+
+def test_a_statement_that_failed_first_has_no_near_keys() -> None:
+    trace = Trace(
+        statement="MERGE ...",
+        kind="MERGE",
+        state=StatementState.FAILED,
+        error=ErrorRecord("DIVISION_BY_ZERO", "Division by zero", None, None, 1, None, "run"),
+    )
+    with pytest.raises(RowMergeError) as caught:
+        Near.of(trace, None, None, {})
+    assert "failed (DIVISION_BY_ZERO) before its keys were compared" in caught.value.message
+    assert "near=True" not in str(caught.value.hint)
 
 
 def traced(*rows: NearRow, **more: Any) -> Trace:

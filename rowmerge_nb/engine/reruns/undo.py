@@ -6,6 +6,7 @@ import datetime as dt
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from rowmerge_nb.base.choices import ROW_CHANGES
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
@@ -158,9 +159,18 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
         raise ConnectorError(
             f"The last change of '{table_name}' was the {change.words}, and connector"
             f" '{change.connector}' keeps no former versions",
-            hint="Take it back by a statement of its own.",
+            hint=_by_hand(change.kind),
         )
     return change
+
+
+def _by_hand(statement_kind: str) -> str:
+    remedy = (
+        f"Write the old values back by a statement: result.diff() of the {statement_kind} has them."
+        if statement_kind in ROW_CHANGES
+        else "Take it back by a statement: a DELETE removes the new rows."
+    )
+    return f"{remedy} rehearse=True (--rehearse in a cell) shows a change without storing it."
 
 
 def _change_of_current_version(

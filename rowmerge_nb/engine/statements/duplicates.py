@@ -71,13 +71,8 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     )
     ordered = [field for field in others if field.type.base not in UNORDERED]
     columns = [field for field in analysis.source.fields if field in keys or field in others]
-    # The newest row is the one that most people want.
-    newest = [
-        f"{column_in_sql(str(field.name))} DESC"
-        for field in analysis.source.fields
-        if field.type.base in _MOMENTS and field not in keys
-    ][:1]
-    order = newest[0] if newest else _listed(ordered or keys)
+    moments = _moments(analysis, keys)
+    order = f"{_listed(moments[:1])} DESC" if moments else _listed(ordered or keys)
     numbered = (
         f"SELECT *, row_number() OVER (PARTITION BY {_listed(keys)} ORDER BY"
         f" {order}) AS {number} FROM {analysis.source.text}"
@@ -85,6 +80,15 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     return _aliased(
         f"(SELECT {_listed(columns)} FROM ({numbered}) WHERE {number} = 1)", analysis.source
     )
+
+
+def _moments(analysis: MergeAnalysis, keys: Sequence[Field]) -> list[Field]:
+    """Return the columns that can say which row is the newest, the one that most people want."""
+    return [
+        field
+        for field in analysis.source.fields
+        if field.type.base in _MOMENTS and field not in keys
+    ]
 
 
 def sums(analysis: MergeAnalysis) -> str | None:
@@ -170,12 +174,18 @@ def _remedy(analysis: MergeAnalysis) -> str:
     query = proposal(analysis)
     if query is None:
         return "Make the ON condition match each target row at most once."
+    keys, _ = _keys_and_others(analysis) or ([], [])
+    is_newest = bool(_moments(analysis, keys))
     added = sums(analysis)
-    return (
-        "Give each target row one source row, for example the first of each key:"
-        f" {code(f'USING {query}')}"
-        + ("" if added is None else f", or with the sum of its numbers: {code(f'USING {added}')}")
+    text = (
+        f"Give each target row one source row, for example the {'newest' if is_newest else 'first'}"
+        f" of each key: {code(f'USING {query}')}"
     )
+    if added is not None:
+        text += f", or with the sum of its numbers: {code(f'USING {added}')}"
+    if not is_newest:
+        text += ". Its ORDER BY chooses the row: name the column that marks the newest, with DESC."
+    return text
 
 
 def two_versions(

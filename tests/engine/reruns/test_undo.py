@@ -326,7 +326,10 @@ def test_a_store_without_versions_says_what_to_do(engine: Engine, name: str) -> 
         error = refused(engine, wanted)
         assert (error.code, error.hint) == (
             "NOT_SUPPORTED",
-            "Take it back by a statement of its own.",
+            (
+                "Take it back by a statement: a DELETE removes the new rows. rehearse=True"
+                " (--rehearse in a cell) shows a change without storing it."
+            ),
         )
         assert error.message.startswith(
             f"The last change of '{name}' was the INSERT of 2 rows, and connector"
