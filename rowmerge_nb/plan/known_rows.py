@@ -116,7 +116,7 @@ def _(node: Join, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
 
 @_rows.register
 def _(node: MergeProcessor, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    """Rows that do nothing are dropped, and an UPDATE may become two rows."""
+    """Rows that change nothing are filtered out, and an UPDATE may become two rows."""
     rows = below[0]
     if rows is None:
         return None

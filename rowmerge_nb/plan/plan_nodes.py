@@ -378,7 +378,7 @@ class SemiJoin(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Drops the target rows that no source row can match before they are joined."
+        "Filters out, before the join, target rows that no source row can match."
     )
     source: PlanNode
     filtering_source: PlanNode
@@ -481,7 +481,7 @@ class MergeProcessor(PlanNode):
     """``transform_page``: turns merge rows into rows to store, by the connector's paradigm."""
 
     meaning: ClassVar[str] = (
-        "Drops rows that do nothing, and gives each change the form that the connector wants."
+        "Filters out rows that change nothing, and gives each change the connector's form."
     )
     source: PlanNode
     paradigm: RowChangeParadigm

@@ -246,7 +246,7 @@ def _becomes(plan: Plan) -> str:
     for style, rows in counts.items():
         n = "" if rows is None else f" {number(rows)}"
         result = (
-            "dropped"
+            "no row"
             if style == "N"
             else f"D{n} + I{n}"
             if style == "U" and split
@@ -338,7 +338,7 @@ def _ledger_lines(row: TransformedRow, indexes: list[int], with_numbers: bool) -
         " ".join(part for part in (row.source, row.name.text if row.name else "") if part) or "row"
     )
     lines = [[name, f"{row.letter} {row.word}", row.row_id.text]]
-    lines += [_after_line(half, indexes, with_numbers) for half in row.after] or [["", "→ dropped"]]
+    lines += [_after_line(half, indexes, with_numbers) for half in row.after] or [["", "→ no row"]]
     return lines
 
 

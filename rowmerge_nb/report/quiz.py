@@ -323,7 +323,7 @@ def _about_row(
         )
     rows = str(len(journey.becomes))
     reasons = {
-        "0": "The row does nothing, so it is dropped.",
+        "0": "The row changes nothing, so no row leaves transform_page.",
         "1": f"{journey.operation.name} is one row under {trace.settings.paradigm}.",
     }
     because = reasons.get(

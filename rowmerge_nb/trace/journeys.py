@@ -115,7 +115,7 @@ class Journey:
     Args:
         source: the source values by column, and ``target`` the target's; None without such a row.
         case_number: the clause that fired; -1 for none.
-        becomes: the letters of the output rows; ``""`` if dropped.
+        becomes: the letters of the output rows; ``""`` if it changes nothing.
         writers: the writer of each output row; -1 if unknown.
         on: ON's result; None for an unmatched row or if unknown.
         barred: for an unmatched source row, the part of ON that its own NULL makes unknown for

@@ -528,7 +528,7 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
     assert live.startswith("row 3 Ed: Clause 1 is unknown")
     title, before, after, station = told["transform"]
     assert title == "Page before and after transform_page"
-    # Each row beside what becomes of it: two lines where it is split, and one where it is dropped.
+    # Each row beside what becomes of it: two lines where it is split, and one where it changes nothing.
     assert (before, after) == (["before: 7 rows", 9], ["after: 7 rows", 9])
     assert station.startswith("transform_page")
     assert told["split"][1] == 4, "an UPDATE is two rows, and the page before has room for both"
@@ -866,8 +866,8 @@ def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine:
         step("transform"),
         step("transform", paradigm="CHANGE_ONLY_UPDATED_COLUMNS", era="current"),
     )
-    assert split["says"].endswith(f"7 rows {MINUS} 2 dropped + 2 split = 7.")
-    assert whole["says"].endswith(f"7 rows {MINUS} 2 dropped = 5.")
+    assert split["says"].endswith(f"7 rows {MINUS} 2 unchanged + 2 split = 7.")
+    assert whole["says"].endswith(f"7 rows {MINUS} 2 unchanged = 5.")
     assert "an UPDATE is two rows" in split["aside"]
     assert "an UPDATE stays one row" in whole["aside"]
     assert ["operation", "1 INSERT, 2 DELETE, 3 UPDATE"] in whole["legend"]

@@ -369,7 +369,7 @@ class _Drawing:
         splits = lane.style == "U" and "U" not in self.plan.outputs
         amount = "" if lane.rows is None else f"{number(lane.rows)} "
         if lane.style == "N":
-            result = "dropped"
+            result = "no row"
         elif splits:
             # One lane alone is too narrow for the words.
             result = f"{amount}DELETE + {amount}INSERT" if count > 1 else f"{amount}D + {amount}I"

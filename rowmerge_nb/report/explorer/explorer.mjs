@@ -483,9 +483,9 @@ function render({ model, el }) {
       // In the order of the clauses' lanes, so that threads go straight down where they can.
       const order = state.clauses.map((clause) => clause.number);
       const rows = [...state.rows].sort((one, other) => order.indexOf(one.clause) - order.indexOf(other.clause));
-      const kinds = [...new Set(rows.map((row) => row.becomes.join(" + ") || "dropped"))];
+      const kinds = [...new Set(rows.map((row) => row.becomes.join(" + ") || "no change"))];
       found.push({ key: "transform", title: "transform_page", lanes: kinds.map((kind) =>
-        lane(kind, kind, where((row) => (row.becomes.join(" + ") || "dropped") === kind))) });
+        lane(kind, kind, where((row) => (row.becomes.join(" + ") || "no change") === kind))) });
     }
     const halves = state.after.rows.map((row, index) => ({ ...row, index }));
     const numbers = [...new Set([...state.writers.map((writer) => writer.number), ...halves.map((row) => row.writer)])];
@@ -594,7 +594,7 @@ function render({ model, el }) {
         row.on && condition(row.on), row.near && h("p", { class: "rm-p" }, row.near)),
       station("case", row.clause < 0 ? "no clause" : `clause ${row.clause}`, row.verdicts.map(verdictView)),
       station("distinct", row.distinct[0], h("p", { class: "rm-p" }, row.distinct[1])),
-      station("transform", row.becomes.join(" + ") || "dropped", halves.length ? turned(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row does nothing, so it is dropped here.")),
+      station("transform", row.becomes.join(" + ") || "no change", halves.length ? turned(state.after.channels, halves) : h("p", { class: "rm-p" }, "The row changes nothing, so no row leaves this step.")),
       station("exchange", [...new Set(row.writers.map(writerName))].join(", ") || "\u2013", halves.map((half) => h("p", { class: "rm-p" }, badge(half.style, half.letter), " ", half.placed || "its rule is unknown"))),
       station("sinks", halves.map((half) => `${half.letter} to ${writerName(half.writer)}`).join(", ") || "\u2013",
         [...new Set(row.writers.filter((number) => number >= 0))].map((number) =>
@@ -751,7 +751,7 @@ function render({ model, el }) {
       const [from, to] = [before, after].map((rows) => rows.filter((row) => row.of === of));
       const count = Math.max(1, from.length, to.length), made = to.filter((row) => !row.gone).length;
       for (let at = 0; at < count; at += 1) {
-        const right = to[at] ?? { of, cells: state.after.channels.map((_, index) => (index ? "" : "dropped")), dropped: true };
+        const right = to[at] ?? { of, cells: state.after.channels.map((_, index) => (index ? "" : "no change")), dropped: true };
         lines[0].push(from[at] ?? { of, cells: state.before.channels.map(() => ""), room: true });
         lines[1].push(right);
         ties.set(right, made === 0 ? "\u2500\u00d7" : made === 1 ? "\u2500\u25b8" : at === 0 ? "\u252c\u25b8" : at === made - 1 ? "\u2514\u25b8" : "\u251c\u25b8");

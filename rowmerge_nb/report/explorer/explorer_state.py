@@ -268,8 +268,8 @@ def _steps(trace: Trace) -> list[dict[str, Any]]:
                 "transform",
                 "transform_page",
                 (
-                    "Drops rows that do nothing, and gives each change the form that the connector"
-                    f" wants: {passage(trace, pages.total_before, pages.total_after)}."
+                    "Filters out rows that change nothing, and gives each change the connector's"
+                    f" form: {passage(trace, pages.total_before, pages.total_after)}."
                 ),
             )
         )

@@ -29,7 +29,7 @@ _VALUES: Final = 48
 
 @dataclass(frozen=True)
 class AlignedRow:
-    """A joined row, and its results in both runs; none if it was dropped.
+    """A joined row, and its results in both runs; none if it changed nothing.
 
     Args:
         source: its number in the source; ``""`` without one.
@@ -48,7 +48,7 @@ class AlignedRow:
     def lines(self) -> list[tuple[str, str, str, str, str]]:
         height = max(len(self.left), len(self.right), 1)
         first, second = (
-            list(side or ("dropped",)) + [""] * height for side in (self.left, self.right)
+            list(side or ("no change",)) + [""] * height for side in (self.left, self.right)
         )
         heads = [(self.source, self.name, "≠" if self.differs else "")] + [("", "", "")] * height
         return [(*heads[line], first[line], second[line]) for line in range(height)]
@@ -57,7 +57,7 @@ class AlignedRow:
 def unaligned(left: Trace, right: Trace) -> str:
     """Return why the rows of two runs cannot be aligned, or ``""``.
 
-    In a sample, a missing row would look like a dropped one.
+    In a sample, a missing row would look like one that changed nothing.
     """
     pages = [trace.samples.pages for trace in (left, right)]
     if left.settings.flow != right.settings.flow or any(page is None for page in pages):
@@ -70,7 +70,7 @@ def unaligned(left: Trace, right: Trace) -> str:
     if not all(page.complete for page in pages if page is not None):
         return (
             "Rows are not laid side by side: the traces have a sample of them, and a row that is"
-            " not in it would look dropped."
+            " not in it would look unchanged."
         )
     return ""
 

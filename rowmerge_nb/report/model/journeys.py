@@ -252,7 +252,7 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         clause=clause,
         marks=tuple(_mark(verdict) for verdict in journey.verdicts),
         style=style_of(journey.operation),
-        becomes=" + ".join(journey.becomes) or "dropped",
+        becomes=" + ".join(journey.becomes) or "no change",
         writers=", ".join(writers),
         gist=gist_of(journey),
         reasons=tuple(reasons_of(journey)),

@@ -172,7 +172,7 @@ class SentRows:
 
 @dataclass(frozen=True)
 class TransformedRow:
-    """A row before ``transform_page`` and its results; a dropped row has none.
+    """A row before ``transform_page`` and its results; a row that changes nothing has none.
 
     Args:
         source: its number in the source, ``none`` for a target row without one, ``""`` if not

@@ -191,13 +191,13 @@ def _going(trace: Trace, other: str) -> str:
 
 
 def passage(trace: Trace, before: int, after: int) -> str:
-    """Describe how input rows become output rows: ``8 rows − 2 dropped + 2 split = 8``."""
+    """Describe how input rows become output rows: ``8 rows − 2 unchanged + 2 split = 8``."""
     counts = operation_counts(trace)
-    dropped = counts.get("N") or 0
-    split = after - (before - dropped)
-    if not counts or None in counts.values() or split < 0 or not (dropped or split):
+    idle = counts.get("N") or 0
+    split = after - (before - idle)
+    if not counts or None in counts.values() or split < 0 or not (idle or split):
         return f"{plural(before, 'row')} in, {number(after)} out"
-    parts = [f" {MINUS} {number(dropped)} dropped"] * bool(dropped) + [
+    parts = [f" {MINUS} {number(idle)} unchanged"] * bool(idle) + [
         f" + {number(split)} split"
     ] * bool(split)
     return f"{plural(before, 'row')}{''.join(parts)} = {number(after)}"
