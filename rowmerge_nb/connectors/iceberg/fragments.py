@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pyiceberg.typedef import Record
 
 _LINEAGE_IDS: Final = {field.id for field in LINEAGE}
-"""Columns without bounds: new rows have NULL there, which is a number when it is read."""
 _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
@@ -103,8 +102,7 @@ class _Entries:
 
         self._content = content
         self._schema = schema
-        columns = compute_statistics_plan(schema, dict(properties))
-        self._columns = _with_mode(columns, "none", lambda number, _: number in _LINEAGE_IDS)
+        self._columns = compute_statistics_plan(schema, dict(properties))
         self._mapping = parquet_path_to_id_mapping(schema)
 
     def entry(
@@ -135,10 +133,20 @@ class _Entries:
             sort_order_id=order_id,
             equality_ids=None,
             key_metadata=None,
-            **statistics.to_serialized_dict(),
+            **_without_inherited_bounds(statistics.to_serialized_dict()),
         )
         entry.spec_id = spec_id
         return entry
+
+
+def _without_inherited_bounds(statistics: dict[str, Any]) -> dict[str, Any]:
+    """Omit bounds of row lineage in files with NULL there, which is another number when it is read."""
+    nulls = statistics["null_value_counts"]
+    for bounds in (statistics["lower_bounds"], statistics["upper_bounds"]):
+        for number in _LINEAGE_IDS & bounds.keys():
+            if nulls.get(number):
+                del bounds[number]
+    return statistics
 
 
 def _without_far_bounds(columns: Mapping[int, Any]) -> dict[int, Any]:

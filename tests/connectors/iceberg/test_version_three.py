@@ -332,6 +332,13 @@ def test_a_changed_row_keeps_its_row_id_and_gets_the_number_of_its_commit(
         before[number] = found[number]
     assert ids(store) == [2, 3, 5, 6, 7, 8, 10, 11]
     assert len({row_id for row_id, _ in lineage(store).values()}) == 8
+    # As in Trino, files with row ids count them; bounds would be wrong for rows with inherited ids.
+    number = LINEAGE[0].id
+    counts = [entry.data_file for entry in content(store).data]
+    with_ids = [file for file in counts if file.value_counts.get(number)]
+    assert with_ids
+    for file in with_ids:
+        assert (number in file.lower_bounds) is (file.null_value_counts[number] == 0)
 
 
 def test_an_update_before_the_first_row_ids_gets_a_new_one(tmp_path: Path) -> None:
