@@ -285,9 +285,8 @@ def test_a_session_without_a_context_of_its_own_serves_an_engine(monkeypatch):
     assert not module._own
 
 
-@pytest.mark.parametrize("folder", ["Übung 1 ä", "a b"])
-def test_spark_starts_in_a_folder_that_the_locale_cannot_write(tmp_path, folder):
-    home = tmp_path / folder
+def test_spark_starts_in_a_folder_that_the_locale_cannot_write(tmp_path):
+    home = tmp_path / "Übung 1 ä"
     home.mkdir()
     code = (
         "import rowmerge_nb as rm\n"
