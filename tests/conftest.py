@@ -65,6 +65,23 @@ def _engines_without_spark(request: pytest.FixtureRequest) -> Iterator[None]:
 
 
 @pytest.fixture(autouse=True)
+def _inserts_without_spark(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Fill the tables of three of four tests marked ``local_inserts`` without Java, unless all tests run."""
+    node = request.node
+    if (
+        node.get_closest_marker("local_inserts") is None
+        or request.config.getoption("--long")
+        or zlib.crc32(node.nodeid.encode()) % 4 == 2
+    ):
+        yield
+        return
+    from proof.trials.local_spark import inserts_without_spark
+
+    with inserts_without_spark():
+        yield
+
+
+@pytest.fixture(autouse=True)
 def _compiled_expressions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Let Spark compile the expressions of one of four tests, as it does for many rows; with --long, of the others."""
     node = request.node

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Final
 from unittest.mock import patch
@@ -19,13 +20,23 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.engine import Engine
 from rowmerge_nb.engine.spark.lazy_session import LazySession
+from rowmerge_nb.engine.statements.query import QueryRun, plan_rows
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.plan.plan_nodes import PhysicalForm
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-__all__ = ["LocalEngine", "LocalFrame", "LocalSpark", "engines_without_spark", "without_spark"]
+    from rowmerge_nb.plan.plan_nodes import Output
+
+__all__ = [
+    "LocalEngine",
+    "LocalFrame",
+    "LocalSpark",
+    "engines_without_spark",
+    "inserts_without_spark",
+    "without_spark",
+]
 
 _Partition = Callable[[], "Iterator[pa.RecordBatch]"]
 
@@ -202,7 +213,8 @@ def _for_duckdb(text: str) -> str:
     >>> _for_duckdb("SELECT 12L AS `0`")
     'SELECT 12 AS "0"'
     """
-    return re.sub(r"\b(\d+)L\b", r"\1", text.replace("`", '"'))
+    text = text.replace("`", '"').replace("TIMESTAMP_NTZ", "TIMESTAMP")
+    return re.sub(r"\b(\d+)L\b", r"\1", text)
 
 
 def _constant(batch: pa.RecordBatch) -> _Partition:
@@ -261,4 +273,50 @@ def engines_without_spark() -> Iterator[None]:
         initialize(engine, **{**options, "spark": _NoSession()})
 
     with without_spark(), patch.object(Engine, "__init__", without_java):
+        yield
+
+
+class _EagerSpark(LocalSpark):
+    """A session that computes a query before anything is written: an error leaves no trace."""
+
+    def sql(self, text: str) -> LocalFrame:
+        """Return the rows of a query; duckdb.Error if DuckDB does not understand it."""
+        rows = super().sql(text).toArrow()
+        return LocalFrame(self, [lambda: iter(rows.to_batches())], rows.schema)
+
+
+@contextmanager
+def inserts_without_spark() -> Iterator[None]:
+    """Run INSERT and CREATE TABLE AS without Java while the context lasts, if pages compute their
+    rows or DuckDB understands their query.
+    """
+    import duckdb
+
+    def rows(run: StatementRun, plan: Output) -> pa.Table:
+        if isinstance(run, QueryRun) or "\\" in run.analysis.text:
+            return plan_rows(run, plan)
+        scans, services, session = run.transaction.scans, run.services, _EagerSpark()
+        frames = []
+
+        def collect(_: StatementRun, __: Any, frame: Any, ___: int) -> pa.Table:
+            frames.append(frame)
+            table: pa.Table = frame.toArrow()
+            return table
+
+        run.services = replace(services, spark=lambda: session)
+        try:
+            with (
+                patch.object(scans, "_spark", run.services.spark),
+                patch.object(StatementRun, "collect", collect),
+            ):
+                return plan_rows(run, plan)
+        except (duckdb.Error, AttributeError, TypeError):
+            if frames:
+                raise
+            # Nothing is written yet, so Spark can do it.
+            run.services = services
+            scans._views.clear()  # noqa: SLF001 - they are those of the other session
+            return plan_rows(run, plan)
+
+    with patch("rowmerge_nb.engine.statements.query.plan_rows", rows):
         yield

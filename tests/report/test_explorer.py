@@ -31,7 +31,7 @@ from tests.report.building import merge_trace
 from tests.report.explorer_browser import needs_browser, seen
 from tests.trace.parts import with_parts
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.local_inserts]
 
 ROWS = """VALUES (VARCHAR 'Aaron', 5, VARCHAR 'Antioch'), ('Bill', 7, 'Buena'), ('Carol', 3, 'Cambridge'), ('Dave', 11, 'Devon'),
     ('Ed', NULL, 'Etherville'), ('Gus', 4, 'Gilroy'), ('Joe', 12, 'Jamestown')"""

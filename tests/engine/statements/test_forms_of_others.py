@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.local_inserts]
 
 _PROPERTIES = " WITH (primary_key = ARRAY['a'])"
 SETUP = (
