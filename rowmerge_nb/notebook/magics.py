@@ -155,7 +155,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             return guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
         except RowMergeError as error:
             if error.result is not None:
-                self.shell.user_ns["_merge"] = error.result
+                self._assign(error.result, parse_line(line))
             at = getattr(error, "cell_line", first_line)
             error.hint = in_cell(error.hint, self._engine_name(line))
             show(_bundle_of_error(error, at, timings=self.timings))
@@ -273,6 +273,12 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             None,
         )
 
+    def _assign(self, result: Any, use: MagicUse) -> None:
+        """Assign a result, or that of a failed statement, to the names that the user gave."""
+        for name in ("_merge", use.values.get("output"), use.quiet_name):
+            if name:
+                self.shell.user_ns[name] = result
+
     def _run_one(
         self,
         engine: Engine,
@@ -290,9 +296,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             self.shell, lambda: show_all(bundles), whole_cell=whole_cell, tasks=tasks, rows=rows
         ) as progress:
             result = self._statement(engine, text, use, {**options, "progress": progress})
-        self.shell.user_ns["_merge"] = result
-        for name in filter(None, (use.values.get("output"), use.quiet_name)):
-            self.shell.user_ns[name] = result
+        self._assign(result, use)
         if use.quiet_name:
             return
         inserted = cell.rendered.inserted(offset, offset + len(text))

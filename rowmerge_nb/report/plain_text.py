@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
-from rowmerge_nb.base.words import MINUS, join, number, plural
+from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.model.clauses import clause_label, condition_text
 from rowmerge_nb.report.model.failures import failure_text
 from rowmerge_nb.report.model.plan import CHANGERS, WRITERS
@@ -435,7 +435,7 @@ def diff_lines(report: Report) -> list[str]:
         values = [_change(row.cells[i]) for i in indexes]
         grid.append([row.sign, *values, *([row.case, row.source] if diff.joined else [])])
     for same in diff.same:
-        numbers = [f"{MINUS}1" if same.source else "", same.source] if diff.joined else []
+        numbers = [same.case, same.source] if diff.joined else []
         grid.append(["=", *(same.cells[i].text for i in indexes), *numbers])
     lines += [*columns_of(grid, right={len(indexes) + 1, len(indexes) + 2}), *sizes]
     if len(diff.columns) > len(indexes):

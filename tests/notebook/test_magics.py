@@ -423,6 +423,27 @@ def test_show_holds_for_a_statement_that_fails(notebook, monkeypatch):
     assert "Connector calls" not in shown
 
 
+def test_a_failed_statement_does_not_leave_the_result_of_an_earlier_one(notebook, monkeypatch):
+    from rowmerge_nb.base.errors import RowMergeError
+    from rowmerge_nb.engine.result import Result
+    from tests.report import traces
+
+    notebook.run("%%merge -o named\nDROP TABLE a")
+    notebook.run("%%merge quiet <<\nDROP TABLE a")
+    failed = Result(traces.duplicate_trace())
+
+    def fail(sql, **options):
+        error = RowMergeError("No column", code="COLUMN_NOT_FOUND")
+        error.result = failed
+        raise error
+
+    monkeypatch.setattr(notebook.engine, "run", fail)
+    notebook.run("%%merge -o named\nMERGE INTO t")
+    notebook.run("%%merge quiet <<\nMERGE INTO t")
+    names = notebook.shell.user_ns
+    assert names["named"] is names["quiet"] is names["_merge"] is failed
+
+
 def test_an_unknown_word_of_the_line_magic_names_the_nearest_command(notebook):
     for line in ("%merge tabels", "%merge table"):
         assert "Did you mean `%merge tables`?" in notebook.run(line).text

@@ -24,6 +24,7 @@ from rowmerge_nb.report.words.display_values import (
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.journeys import NO_CLAUSE, case_numbers
 from rowmerge_nb.trace.samples import different_codes, row_id_codes, rows_of, source_order
 
 if TYPE_CHECKING:
@@ -66,9 +67,15 @@ class ChangedRow:
 
 @dataclass(frozen=True)
 class SameRow:
-    """An unchanged row, and the number of a matching source row, or ``""``."""
+    """An unchanged row.
+
+    Args:
+        case: the number of the clause that leaves it unchanged, or ``""`` without a partner.
+        source: the number of a matching source row, or ``""``.
+    """
 
     cells: tuple[Cell, ...]
+    case: str
     source: str
 
 
@@ -173,7 +180,9 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     summary = count if len(changes) >= total else f"first {number(len(changes))} of {count}"
     idle = _idle(sample)
     if untouched is not None:
-        summary += f"; {plural(untouched, 'target row')} unchanged{_apart(trace, untouched, idle)}"
+        summary += (
+            f"; {plural(untouched, 'target row')} unchanged{_apart(trace, sample, untouched, idle)}"
+        )
     same = _same(trace, sample, idle, untouched, max(limit, MOST_LEFT))
     remark = (
         _same_values(trace, changes, total)
@@ -336,14 +345,17 @@ def _changing(sample: PageSample) -> npt.NDArray[np.int64]:
     return order[_acts(sample)[order]]
 
 
-def _apart(trace: Trace, untouched: int, idle: npt.NDArray[np.int64]) -> str:
+def _apart(trace: Trace, sample: PageSample, untouched: int, idle: npt.NDArray[np.int64]) -> str:
     if trace.kind != "MERGE" or not len(idle) or len(idle) > untouched:
         return ""
     unmatched = untouched - len(idle)
-    parts = [f"{number(unmatched)} without a partner"] * bool(unmatched) + [
-        f"{number(len(idle))} for which no clause fired"
-    ]
-    return f": {', '.join(parts)}"
+    without_clause = np.count_nonzero(case_numbers(sample)[idle] == NO_CLAUSE)
+    parts = (
+        (unmatched, "without a partner"),
+        (int(without_clause), "for which no clause fired"),
+        (len(idle) - int(without_clause), "by DO NOTHING"),
+    )
+    return f": {', '.join(f'{number(rows)} {why}' for rows, why in parts if rows)}"
 
 
 def _same(
@@ -356,14 +368,16 @@ def _same(
         or (len(idle) + others.num_rows < untouched and others.num_rows < MOST_UNTOUCHED)
     ):
         return ()
-    sides = _both_sides(rows_of(sample, idle[:limit]))
+    idle_rows = rows_of(sample, idle[:limit])
     matched = [
-        SameRow(_cells(target), "" if at is None else str(at))
-        for at, target in sides
+        SameRow(_cells(target), number(case), "" if at is None else str(at))
+        for (at, target), case in zip(
+            _both_sides(idle_rows), case_numbers(idle_rows).tolist(), strict=True
+        )
         if target is not None
     ]
     rest = [python_values(column) for column in others.slice(0, limit - len(matched)).columns]
-    return (*matched, *(SameRow(_cells(values), "") for values in zip(*rest, strict=True)))
+    return (*matched, *(SameRow(_cells(values), "", "") for values in zip(*rest, strict=True)))
 
 
 def _cells(values: Iterable[Any]) -> tuple[Cell, ...]:

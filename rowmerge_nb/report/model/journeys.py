@@ -14,6 +14,7 @@ from rowmerge_nb.report.words.near_sentences import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
 from rowmerge_nb.report.words.written_names import with_written_names
+from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
 from rowmerge_nb.trace.samples import count_row_ids
@@ -237,11 +238,11 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
 
 
 def journey_row(journey: Journey, joined: bool) -> JourneyRow:
-    clause = (
-        f"{clause_label(journey.case_number)} {journey.operation.name}"
-        if joined
-        else journey.operation.name
-    )
+    word = journey.operation.name
+    if journey.operation is Operation.NONE:
+        # Without its record nothing is known of a clause.
+        word = "DO NOTHING" if journey.clause else ""
+    clause = f"{clause_label(journey.case_number)} {word}".rstrip() if joined else word
     clause = "no clause fired" if journey.case_number < 0 else clause
     at = "" if journey.source_row is None else f"{number(journey.source_row)} "
     writers = dict.fromkeys("?" if writer < 0 else str(writer) for writer in journey.writers)

@@ -168,3 +168,18 @@ def test_no_rule_changes_the_rows_under_a_full_join(
     result = made.run(ALL.replace("t.id = s.id", on, 1), rules_off=off)
     assert rows(made.table("t")) == sorted(AFTER, key=str)
     assert rows(result.table) == sorted(RETURNED, key=str)
+
+
+def test_rows_of_do_nothing_are_told_from_those_without_a_clause(spark: Any) -> None:
+    engine = Engine(spark=spark, dialect="extended")
+    engine.run("CREATE TABLE t AS SELECT * FROM (VALUES 1, 2, 3, 4) AS v (id)")
+    report = engine.run(
+        "MERGE INTO t USING (VALUES 1, 2, 9) AS s (id) ON t.id = s.id"
+        " WHEN MATCHED AND t.id = 1 THEN DO NOTHING WHEN NOT MATCHED THEN DO NOTHING"
+        " WHEN NOT MATCHED BY SOURCE AND t.id = 3 THEN DELETE"
+    ).text()
+    assert "2 for which no clause fired, 1 by DO NOTHING" in report
+    assert "clause 0 DO NOTHING" in report
+    assert "NONE" not in report
+    rows = [line.split() for line in report.splitlines() if line.startswith("=")]
+    assert [(row[1], row[2]) for row in rows[:2]] == [("1", "0"), ("2", "\N{MINUS SIGN}1")]
