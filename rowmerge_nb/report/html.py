@@ -15,6 +15,7 @@ from itertools import groupby
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.choices import ROW_CHANGES
 from rowmerge_nb.base.words import code_parts, number
 from rowmerge_nb.report.model.failures import Failure
 from rowmerge_nb.report.model.report import Report, build_report, missing_parts, parts_to_show
@@ -242,7 +243,7 @@ def _fragment(
     text = render_text(
         report, show=show, timings=timings, first_line=first_line, brief=show is None
     )
-    if styled and report.failure is None:
+    if styled and report.failure is None and report.kind in ROW_CHANGES:
         text = f"{text}\n\n{_TRUST}"
     return _wrap(prefix, text, fragments, styled=styled)
 

@@ -99,6 +99,7 @@ def test_the_text_of_an_untrusted_notebook_is_short_and_says_how_to_see_more():
     assert short.count("\n") < 45
     assert unescape(short).startswith(mime_bundle(trace)["text/plain"])
     assert "Trust Notebook" in short
+    assert "Trust Notebook" not in text(html(CASES["insert"]())), "its short text is all there is"
     assert text(html(trace, show="all")).count("\n") > 100
 
 
