@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime, time
+from decimal import Context, Decimal
+from math import isfinite
+from numbers import Number
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -202,12 +206,12 @@ class Source:
         try:
             array = _array_of(value, arrow_type)
             typed = python_values(array.cast(wide_type))[0]
-        except (pa.ArrowException, TypeError, ValueError, OverflowError) as error:
+        except (pa.ArrowException, TypeError, ValueError, ArithmeticError) as error:
             value_text = repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
             raise RowMergeError(
                 f"{value_text} is no {sql}, the type of column '{name}' of the source (row {row})",
                 code="INVALID_ARGUMENTS",
-                hint="Give a value of that type, or None for NULL.",
+                hint=f"Write {_example(value, arrow_type)}, or None for NULL.",
             ) from error
         return (
             self._fitting(name, self.columns.columns[column_index].type, typed)
@@ -387,14 +391,54 @@ def _from_name(
 
 
 def _array_of(value: Any, arrow_type: pa.DataType) -> pa.Array:
-    """Return a value as an array of its own type, if that type may be parsed as the column's: a
-    number is no text, a boolean no number.
+    """Return a value as an array of its own type, if the column's type has exactly this value: a
+    number is no text and no time, a boolean no number.
     """
-    if value is not None and not isinstance(value, str):
-        is_boolean = isinstance(value, bool)
-        if pa.types.is_string(arrow_type) or is_boolean != pa.types.is_boolean(arrow_type):
+    if isinstance(value, str):
+        is_time = pa.types.is_time(arrow_type)
+        return pa.array([time.fromisoformat(value) if is_time else value])
+    if value is not None:
+        is_moment = not isinstance(value, Number)
+        if (
+            pa.types.is_string(arrow_type)
+            or isinstance(value, bool) != pa.types.is_boolean(arrow_type)
+            or is_moment != pa.types.is_temporal(arrow_type)
+        ):
             raise TypeError(repr(value))
+    if isinstance(value, datetime) and pa.types.is_date(arrow_type) and value.time() != time():
+        raise ValueError(repr(value))
+    if value is not None and pa.types.is_decimal(arrow_type):
+        # Arrow drops digits of a float, and has no room for a whole number.
+        rounded = _rounded(value, arrow_type.scale)
+        if rounded != Decimal(str(value)):
+            raise ValueError(repr(value))
+        return pa.array([rounded])
     return pa.array([value])
+
+
+def _rounded(value: Any, scale: int) -> Decimal:
+    return Decimal(str(value)).quantize(Decimal(1).scaleb(-scale), context=Context(prec=76))
+
+
+def _example(value: Any, arrow_type: pa.DataType) -> str:
+    """Return a value that a column takes, near a number that it does not.
+
+    >>> _example(99.25, pa.decimal128(4, 1)), _example(5, pa.string()), _example(5, pa.date32())
+    ("'99.2'", "'5'", "'2026-01-31'")
+    """
+    if pa.types.is_decimal(arrow_type):
+        largest = Decimal("9" * arrow_type.precision).scaleb(-arrow_type.scale)
+        is_number = isinstance(value, int | float | Decimal) and not isinstance(value, bool)
+        near = _rounded(value, arrow_type.scale) if is_number and isfinite(value) else largest
+        return f"'{near if abs(near) <= largest else largest}'"
+    if pa.types.is_string(arrow_type):
+        return repr(str(value))
+    examples = (
+        (pa.types.is_date, "'2026-01-31'"),
+        (pa.types.is_timestamp, "'2026-01-31 10:00:00'"),
+        (pa.types.is_time, "'10:00:00'"),
+    )
+    return next((text for is_type, text in examples if is_type(arrow_type)), "a value of that type")
 
 
 def _literal(value: Any, arrow_type: pa.DataType) -> str:
