@@ -13,7 +13,7 @@ from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.node_records import explain_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Collection, Iterable, Iterator, Mapping
     from pathlib import Path
 
     import pandas as pd
@@ -522,20 +522,22 @@ class Result:
         page = explorer_page(self.trace, untouched, variants_of(self.trace), predict=predict)
         write_private(path, page.encode("utf-8", "backslashreplace"), "The explorer")
 
-    def quiz(self, n: int = 5, seed: int = 0) -> Quiz:
+    def quiz(self, n: int = 5, seed: int = 0, topics: Collection[str] | None = None) -> Quiz:
         """Return questions about the rows of a MERGE, whose answers `Quiz.check` checks.
 
         Args:
             n: the number of questions at most.
             seed: another number gives other questions.
+            topics: some of join, condition, clause, page, paradigm, writer and duplicates; all by
+                default. page and paradigm ask about `transform_page`.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for other statements, and if the trace has no joined rows
                 with the values of both sides; INVALID_ARGUMENTS for other values than numbers.
         """
-        from rowmerge_nb.report.quiz import Quiz
+        from rowmerge_nb.report.quiz import TOPICS, Quiz
 
-        return Quiz.of(self.trace, n, seed)
+        return Quiz.of(self.trace, n, seed, TOPICS if topics is None else topics)
 
     def beside_trino(self, query: Any) -> BesideTrino:
         """Lay a query that Trino has run beside this run of the same statement: the rows of both,

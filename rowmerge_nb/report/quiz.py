@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.errors import DuplicateMatchError, RowMergeError, checked
-from rowmerge_nb.base.words import code, plural
+from rowmerge_nb.base.words import code, code_parts, plural
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.display_values import row_text, visible
 from rowmerge_nb.report.words.reasons import because_of, gist_of
@@ -18,7 +19,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.trace import Trace
@@ -27,6 +28,8 @@ MOST_ROWS: Final = 100
 """The maximum number of rows with questions."""
 _TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}
 _LAST: Final = "duplicates"
+TOPICS: Final = ("join", "condition", "clause", "page", "paradigm", "writer", _LAST)
+"""What a quiz asks about: `page` and `paradigm` count rows that leave ``transform_page``."""
 _CHANGES: Final = frozenset({Operation.UPDATE, Operation.DELETE})
 _TWICE: Final = {
     RepeatedMatches.TRINO: "A target row may come only once to the same clause.",
@@ -70,10 +73,18 @@ class Quiz(ShownSequence[Question]):
     """Questions, displayed without their answers; `check` has them."""
 
     @classmethod
-    def of(cls, trace: Trace, n: int, seed: int) -> Quiz:
+    def of(cls, trace: Trace, n: int, seed: int, allowed: Collection[str] = TOPICS) -> Quiz:
         """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is
         repeated.
         """
+        checked(
+            allowed,
+            "topics",
+            lambda names: (
+                isinstance(names, list | tuple | set) and all(name in TOPICS for name in names)
+            ),
+            f"a list of some of {', '.join(TOPICS)}",
+        )
         checked(
             n,
             "n",
@@ -102,7 +113,8 @@ class Quiz(ShownSequence[Question]):
         for question in {
             question.text: question for question in _questions(trace, journeys)
         }.values():
-            topics.setdefault(question.topic, []).append(question)
+            if question.topic in allowed:
+                topics.setdefault(question.topic, []).append(question)
         # Questions about another source come behind those about what has happened.
         last = topics.pop(_LAST, [])
         for questions in topics.values():
@@ -115,7 +127,7 @@ class Quiz(ShownSequence[Question]):
             order.append(_LAST)
         selected = [
             topics[topic][turn]
-            for turn in range(max(map(len, topics.values())))
+            for turn in range(max(map(len, topics.values()), default=0))
             for topic in order
             if turn < len(topics[topic])
         ]
@@ -140,15 +152,16 @@ class Quiz(ShownSequence[Question]):
         question = self._items[number - 1]
         choices = dict(zip(_labels(question), question.choices, strict=True))
         text = str(answer).strip()
-        choice = choices.get(
-            text.lower(),
-            next((option for option in question.choices if option.lower() == text.lower()), None),
-        )
+        words = {_words(option): option for option in question.choices}
+        choice = choices.get(text.lower(), words.get(_words(text)))
         if choice is None:
             raise RowMergeError(
                 f"'{visible(text)}' is no answer to question {number}",
                 code="INVALID_ARGUMENTS",
-                hint=f"Its choices are: {'; '.join(question.choices)}.",
+                hint=(
+                    "Its choices are: "
+                    f"{'; '.join(f'{label}: {option}' for label, option in choices.items())}."
+                ),
             )
         return AnswerMark(choice == question.answer, question.answer, question.because)
 
@@ -183,7 +196,7 @@ class Quiz(ShownSequence[Question]):
             }
             notebook_cells += [
                 question_cell,
-                {**code, "id": f"answer-{number}", "source": f'{name}.check({number}, "a")'},
+                {**code, "id": f"answer-{number}", "source": f'{name}.check({number}, "?")'},
             ]
         return notebook_cells
 
@@ -217,14 +230,23 @@ def _labels(question: Question) -> Sequence[str]:
     )
 
 
-def _plain(text: str) -> str:
-    r"""Escape text for Markdown.
+def _words(choice: str) -> str:
+    return choice.lower().replace("`", "")
 
-    >>> _plain("a*b <i>")
-    'a\\*b &lt;i>'
+
+def _plain(text: str) -> str:
+    r"""Escape text for Markdown where a reader would see markup; code stays code.
+
+    >>> _plain("a*b <i> of first_name <> 1 in `<i>`")
+    'a\\*b &lt;i> of first_name <> 1 in `<i>`'
     """
-    escaped = text.replace("&", "&amp;").replace("<", "&lt;")
-    return "".join(f"\\{char}" if char in "\\`*_[]|$#~" else char for char in escaped)
+    return "".join(_code(part) if is_code else _escaped(part) for part, is_code in code_parts(text))
+
+
+def _escaped(text: str) -> str:
+    entities = re.sub(r"&(?=#?\w+;)", "&amp;", text)
+    without_tags = re.sub(r"<(?=[\w/!?])", "&lt;", entities)
+    return re.sub(r"[\\`*\[\]|$#~]|(?<![^\W_])_|_(?![^\W_])", r"\\\g<0>", without_tags)
 
 
 def _code(text: str) -> str:
@@ -252,7 +274,8 @@ def _values(side: Mapping[str, Any]) -> str:
 def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
     heads = {
         clause.number: (
-            f"clause {clause.number}: {visible(' '.join((clause.head or clause.text).split()))}"
+            f"clause {clause.number}:"
+            f" {code(visible(' '.join((clause.head or clause.text).split())))}"
         )
         for clause in trace.clauses
     }
@@ -319,18 +342,18 @@ def _about_row(
             f"What would the MERGE do if the source had {_values(journey.source or {})} twice?",
             ("fail", "change the target row once", "change the target row twice"),
             "fail",
-            f"{_TWICE[trace.settings.duplicates]} The error is {DuplicateMatchError.default_code}.",
+            f"{_TWICE[trace.settings.duplicates]} The error is {code(DuplicateMatchError.default_code)}.",
         )
     rows = str(len(journey.becomes))
     reasons = {
-        "0": "The row changes nothing, so no row leaves transform_page.",
-        "1": f"{journey.operation.name} is one row under {trace.settings.paradigm}.",
+        "0": "The row changes nothing, so no row leaves `transform_page`.",
+        "1": f"{journey.operation.name} is one row under {code(trace.settings.paradigm)}.",
     }
     because = reasons.get(
         rows, "The paradigm has an update as a delete of the old row and an insert of the new one."
     )
     yield Question(
-        "page", f"How many rows leave transform_page for {row}?", ("0", "1", "2"), rows, because
+        "page", f"How many rows leave `transform_page` for {row}?", ("0", "1", "2"), rows, because
     )
     other = _OTHER.get(trace.settings.paradigm)
     if (
@@ -346,7 +369,7 @@ def _about_row(
         )
         yield Question(
             "paradigm",
-            f"How many rows would leave transform_page for {row} under {other}?",
+            f"How many rows would leave `transform_page` for {row} under `{other}`?",
             ("0", "1", "2"),
             answer,
             because,
