@@ -115,12 +115,12 @@ class RowMergeError(Exception):
         self.changed = changed
         self.about: tuple[int, int, int] | None = None
         self.statement: str | None = None
+        self.cell_line: int | None = None
         self.result: Any = None
         self.raised: tuple[Any, ...] = ()
 
     def __str__(self) -> str:
-        position = f"line {self.line}:{self.column}: " if self.line is not None else ""
-        text = f"{self.code}: {position}{self.message}"
+        text = f"{self.code}: {self.position}{self.message}"
         if self.hint:
             text += ("" if text.endswith((".", "?", "!")) else ".") + f" {self.hint}"
         return text
@@ -140,6 +140,22 @@ class RowMergeError(Exception):
             None if about is None else (about.line, about.column, max(about.end - about.start, 1))
         )
         return self
+
+    @property
+    def position(self) -> str:
+        """Trino's position, or the displayed one if a cell failed; empty without any.
+
+        >>> error = ParseError("mismatched input 'BY'", line=2, column=8)
+        >>> error.position
+        'line 2:8: '
+        >>> error.cell_line = 2
+        >>> error.position
+        'line 3:8 of the cell: '
+        """
+        if self.cell_line is None:
+            return f"line {self.line}:{self.column}: " if self.line is not None else ""
+        line, column, _ = self.shown
+        return "" if line is None else f"{position_text(line, column, self.cell_line)}: "
 
     @property
     def shown(self) -> tuple[int | None, int | None, int]:

@@ -46,7 +46,7 @@ _OF_CELLS: Final = (
     ),
     Option(
         "Show the explorer with hidden outcomes, so that they are guessed first, and fold the report"
-        " of a MERGE below it.",
+        " below it.",
         "predict",
         page="explorer.md",
     ),

@@ -7,7 +7,6 @@ import json
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import position_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.words.columns import pad, width_of
 from rowmerge_nb.report.words.display_values import Cell, visible
@@ -222,11 +221,10 @@ def without_traceback(error: RowMergeError, first_line: int) -> RowMergeError:
     """Make IPython show an error as one line instead of a traceback; ``%tb`` shows the connector's
     frames.
 
-    The cell still fails, and code can catch the exception.
+    The cell still fails, and code can catch the exception, whose text has the cell's lines.
     """
-    at, column, _ = error.shown
-    prefix = f"{position_text(at, column, first_line)}: " if at is not None else ""
-    line = f"{type(error).__name__}: {error.code}: {prefix}{error.message}"
+    error.cell_line = first_line
+    line = f"{type(error).__name__}: {error.code}: {error.position}{error.message}"
     error.__dict__["_render_traceback_"] = _OnceShort(line, error.raised)
     return error
 

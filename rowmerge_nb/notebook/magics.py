@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, HasTraits, Int, TraitError, TraitType, Unicode, validate
 
+from rowmerge_nb.base.choices import ROW_CHANGES
 from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.base.words import plural
@@ -156,11 +157,13 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         except RowMergeError as error:
             if error.result is not None:
                 self._assign(error.result, parse_line(line))
-            at = getattr(error, "cell_line", first_line)
+            at = first_line if error.cell_line is None else error.cell_line
             error.hint = in_cell(error.hint, self._engine_name(line))
-            show(_bundle_of_error(error, at, timings=self.timings))
-            if error.result is not None and _explores(parse_line(line)):
-                _explore(error.result, at)
+            bundle = _bundle_of_error(error, at, timings=self.timings)
+            if error.result is None:
+                show(bundle)
+            else:
+                _show_report(bundle, error.result, parse_line(line), at)
             # `from None` hides the engine's internals; __context__ still has them.
             raise without_traceback(error, at) from None
 
@@ -301,14 +304,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             return
         inserted = cell.rendered.inserted(offset, offset + len(text))
         at = 1 if inserted else cell.rendered.source_line(offset) + cell.first_line - 1
-        bundles.append(self._bundle(result, use, cell.parts, at))
-        explorer = _guessing_explorer(result, use)
-        if explorer is not None:
-            explorer._ipython_display_()
-            bundles[-1] = folded(bundles[-1])
-        show(bundles[-1])
-        if explorer is None and _explores(use):
-            _explore(result, at)
+        report = self._bundle(result, use, cell.parts, at)
+        bundles.append(_show_report(report, result, use, at))
 
     def _statement(
         self, engine: Engine, text: str, use: MagicUse, options: Mapping[str, Any]
@@ -596,32 +593,30 @@ def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) ->
         return text_bundle(f"{error}\nThe report could not be drawn: {error_text(failure)}")
 
 
-def _explores(use: MagicUse) -> bool:
-    return use.has("explore") or use.has("predict")
-
-
-def _guessing_explorer(result: Any, use: MagicUse) -> Any:
-    if not use.has("predict") or result.trace.kind != "MERGE":
-        return None
-    try:
-        explorer = result.explore(predict=True)
-    except RowMergeError:
-        # The reason is shown below the report.
-        return None
-    return explorer if explorer.predict else None
-
-
-def _explore(result: Any, first_line: int) -> None:
-    from rowmerge_nb.base.choices import ROW_CHANGES
-
+def _show_report(bundle: Bundle, result: Any, use: MagicUse, first_line: int) -> Bundle:
+    """Show a report, and the explorer: beneath it, or before the folded report for a learner who
+    guesses; return the report as it was shown.
+    """
+    if not use.has("explore") and not use.has("predict"):
+        show(bundle)
+        return bundle
+    explorer, trouble = None, ""
     trace = result.trace
-    if trace.kind not in ROW_CHANGES or (trace.error is not None and not trace.settings.paradigm):
-        # A statement without a target has no row to follow; its error says why.
-        return
-    try:
-        show_beneath_report(result.explore(first_line=first_line))
-    except RowMergeError as error:
-        show(text_bundle(f"No explorer: {error.message}. {error.hint or ''}".strip()))
+    # A statement without a target has no row to follow; its error says why.
+    if trace.kind in ROW_CHANGES and (trace.error is None or trace.settings.paradigm):
+        try:
+            explorer = result.explore(predict=use.has("predict"), first_line=first_line)
+        except RowMergeError as error:
+            trouble = f"No explorer: {error.message}. {error.hint or ''}".strip()
+    if explorer is not None and use.has("predict"):
+        explorer._ipython_display_()
+        bundle = folded(bundle)
+    show(bundle)
+    if explorer is not None and not use.has("predict"):
+        show_beneath_report(explorer)
+    if trouble:
+        show(text_bundle(trouble))
+    return bundle
 
 
 def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -777,17 +772,17 @@ def _note_line(
     """
     if rendered.inserted(offset, offset + length):
         # The statement is the text of an inserted value.
-        error.__dict__["cell_line"] = 1
+        error.cell_line = 1
         return
     if error.statement not in {None, rendered.text, rendered.text[offset : offset + length]}:
         # The error is in the text of an option.
-        error.__dict__["cell_line"] = 1
+        error.cell_line = 1
         return
     line = error.shown[0] or 1
     at = offset
     for _ in range(line - 1):
         at = rendered.text.find("\n", at) + 1 or at
-    error.__dict__["cell_line"] = rendered.source_line(at) - line + first_line
+    error.cell_line = rendered.source_line(at) - line + first_line
 
 
 def _what_ran(number: int, total: int, changed: bool | None) -> str:

@@ -105,6 +105,8 @@ def test_an_error_is_shown_with_the_line_of_the_cell_and_fails_the_cell_without_
     assert "Line 4:3 of the cell." in cell.text
     assert "4    FAIL FROM t\n     ^^^^" in cell.text
     assert cell.failure.line == 2
+    # Front ends, nbconvert and saved notebooks show the error's text, too.
+    assert str(cell.failure).startswith("COLUMN_NOT_FOUND: line 4:3 of the cell: Column 'FAIL'")
     assert (
         cell.stdout.strip()
         == "AnalysisError: COLUMN_NOT_FOUND: line 4:3 of the cell: Column 'FAIL' cannot be resolved"
@@ -817,6 +819,35 @@ def test_predict_shows_the_explorer_before_a_folded_report(notebook, monkeypatch
     assert "Row journeys" in report["text/html"]
     both = notebook.run("%%merge --predict --explore\nMERGE INTO t").outputs
     assert len(both) == len([explorer, saved, report])
+
+
+@pytest.mark.parametrize("kind", ["UPDATE", "DELETE"])
+def test_predict_folds_the_report_of_every_row_change(notebook, monkeypatch, kind):
+    from rowmerge_nb.engine.result import Result
+    from tests.report.traces import Setup, merge_trace
+
+    trace = dataclasses.replace(merge_trace(Setup()), kind=kind)
+    monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(trace))
+    explorer, _, report = notebook.run(f"%%merge --explore --predict\n{kind} t").outputs
+    assert "application/vnd.jupyter.widget-view+json" in explorer
+    assert report["text/html"].startswith("<details><summary>The report, with the answers")
+
+
+def test_predict_folds_the_report_of_a_failed_merge(notebook, monkeypatch):
+    from rowmerge_nb.base.errors import DuplicateMatchError
+    from rowmerge_nb.engine.result import Result
+    from tests.report.traces import duplicate_trace
+
+    def fail(sql: str, **_: object) -> None:
+        error = DuplicateMatchError("One MERGE target table row matched more than one source row")
+        error.result = Result(duplicate_trace())
+        raise error
+
+    monkeypatch.setattr(notebook.engine, "run", fail)
+    explorer, _, report = notebook.run("%%merge --predict\nMERGE INTO t").outputs
+    assert "application/vnd.jupyter.widget-view+json" in explorer
+    assert report["text/html"].startswith("<details><summary>The report, with the answers")
+    assert "MERGE_TARGET_ROW_MULTIPLE_MATCHES" in report["text/plain"]
 
 
 def test_predict_of_what_has_no_outcome_to_guess_is_the_usual_report(notebook, monkeypatch):
