@@ -129,8 +129,9 @@ class PostgreSQLVerifier:
             raise SetupError(
                 "No PostgreSQL server is named",
                 hint=(
-                    f"Set {POSTGRES_VARIABLE}=postgresql://user:password@host/database, or give"
-                    " that as the option."
+                    "Write --verify postgresql://user:password@host/database in the cell (in a"
+                    f" program verify='postgresql://...'), or set {POSTGRES_VARIABLE} to that"
+                    " address before Jupyter starts."
                 ),
             )
         try:
