@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
@@ -27,6 +28,12 @@ NAMED_GROUPS = 20
 UNORDERED: Final = frozenset({"map", "json"})
 """Types whose values have no order."""
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
+_CHANGE: Final = re.compile(
+    r"(?i)(?:updat|modifi|chang|load|ingest|sync)(?:ed|es?)?(?![a-z])|(?<![a-z])(?:version|revision)"
+)
+"""Names of columns that say when a row was written last."""
+_VERSION: Final = re.compile(r"(?i)(?<![a-z])(?:version|revision)(?![a-z])")
+_AT: Final = re.compile(r"(?i)(?:[_ ]at|[a-z]At)$")
 
 
 def groups_of(
@@ -46,17 +53,18 @@ def duplicate_error(
     account: Account, analysis: MergeAnalysis, rule: RepeatedMatches
 ) -> DuplicateMatchError:
     groups = groups_of(account, analysis, failing=True)
-    hint = _remedy(analysis)
+    hint = _remedy(analysis, groups)
     if groups:
         hint = f"{named_group(groups[0], len(account.failing), rule, is_cut=account.is_cut)} {hint}"
-    return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=proposal(analysis))
+    source = proposal(analysis, groups)
+    return DuplicateMatchError(MESSAGE, groups=groups, hint=hint, proposal=source)
 
 
-def proposal(analysis: MergeAnalysis) -> str | None:
+def proposal(analysis: MergeAnalysis, groups: Sequence[DuplicateGroup]) -> str | None:
     """Return a source with one row per key, for USING.
 
-    It is the newest row by the first column of a date or timestamp. Without such a column, it is
-    the first one in the order of the other columns.
+    It is the newest row by a date, timestamp or version in which the rows of ``groups`` differ.
+    Without such a column, it is the first one in the order of the other columns.
 
     It has the columns that the statement reads. None unless ON compares plain columns of the source
     by ``=``, and all columns have distinct names.
@@ -71,8 +79,8 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     )
     ordered = [field for field in others if field.type.base not in UNORDERED]
     columns = [field for field in analysis.source.fields if field in keys or field in others]
-    moments = _moments(analysis, keys)
-    order = f"{_listed(moments[:1])} DESC" if moments else _listed(ordered or keys)
+    moment = _moment(analysis, keys, groups)
+    order = _listed(ordered or keys) if moment is None else f"{_listed([moment])} DESC"
     numbered = (
         f"SELECT *, row_number() OVER (PARTITION BY {_listed(keys)} ORDER BY"
         f" {order}) AS {number} FROM {analysis.source.text}"
@@ -82,13 +90,34 @@ def proposal(analysis: MergeAnalysis) -> str | None:
     )
 
 
-def _moments(analysis: MergeAnalysis, keys: Sequence[Field]) -> list[Field]:
-    """Return the columns that can say which row is the newest, the one that most people want."""
-    return [
-        field
-        for field in analysis.source.fields
-        if field.type.base in _MOMENTS and field not in keys
-    ]
+def _moment(
+    analysis: MergeAnalysis, keys: Sequence[Field], groups: Sequence[DuplicateGroup]
+) -> Field | None:
+    """Return the column that says which row is the newest, or None if no column is known to.
+
+    A column that has one newest row in every group is best. Then come columns that the statement
+    does not read, whose values are unknown, and columns with one newest row in some groups.
+    """
+    ranks = []
+    for field in analysis.source.fields:
+        name = str(field.name)
+        is_version = is_numeric(field.type) and _VERSION.search(name) is not None
+        if field in keys or not (field.type.base in _MOMENTS or is_version):
+            continue
+        unknown = not any(name in source.values for group in groups for source in group.sources)
+        newest_count = sum(_has_newest(group, name) for group in groups)
+        if not unknown and not newest_count:
+            continue
+        word = 0 if _CHANGE.search(name) else 1 if _AT.search(name) else 2
+        ranks.append((1 if unknown else 0 if newest_count == len(groups) else 2, word, field))
+    return min(ranks, key=lambda rank: rank[:2])[2] if ranks else None
+
+
+def _has_newest(group: DuplicateGroup, name: str) -> bool:
+    """Return whether one source row of the group is the last in the order of the column."""
+    values = [source.values.get(name) for source in group.sources]
+    moments = [value for value in values if value is not None]
+    return bool(moments) and moments.count(max(moments)) == 1
 
 
 def sums(analysis: MergeAnalysis) -> str | None:
@@ -170,20 +199,18 @@ def _uncast(side: Typed) -> Typed:
     return side
 
 
-def _remedy(analysis: MergeAnalysis) -> str:
-    query = proposal(analysis)
+def _remedy(analysis: MergeAnalysis, groups: Sequence[DuplicateGroup]) -> str:
+    query = proposal(analysis, groups)
     if query is None:
         return "Make the ON condition match each target row at most once."
     keys, _ = _keys_and_others(analysis) or ([], [])
-    is_newest = bool(_moments(analysis, keys))
+    moment = _moment(analysis, keys, groups)
     added = sums(analysis)
-    text = (
-        f"Give each target row one source row, for example the {'newest' if is_newest else 'first'}"
-        f" of each key: {code(f'USING {query}')}"
-    )
+    choice = "the first of each key" if moment is None else f"the newest by {_listed([moment])}"
+    text = f"Give each target row one source row, for example {choice}: {code(f'USING {query}')}"
     if added is not None:
         text += f", or with the sum of its numbers: {code(f'USING {added}')}"
-    if not is_newest:
+    if moment is None:
         text += ". Its ORDER BY chooses the row: name the column that marks the newest, with DESC."
     return text
 
@@ -209,4 +236,4 @@ def two_versions(
             for name, value in groups[0].target.items()
         )
         text += f". The first of them: target row ({target}), changed by {sources}"
-    return f"{text}. {_remedy(analysis)}"
+    return f"{text}. {_remedy(analysis, groups)}"

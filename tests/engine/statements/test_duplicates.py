@@ -63,6 +63,32 @@ def test_the_newest_row_of_a_key_is_offered(engine: Engine) -> None:
     assert rows.to_pylist() == [{"visits": 4}]
 
 
+@pytest.mark.parametrize(
+    ("changed", "order", "choice"),
+    [
+        (
+            "DATE '2026-01-01' + INTERVAL '1' DAY * visits",
+            '"Updated At" DESC',
+            'newest by "Updated At"',
+        ),
+        # Neither column orders the rows.
+        ("DATE '2026-01-01'", "visits, region, ", "first of each key"),
+    ],
+)
+def test_the_newest_is_by_a_column_in_which_the_rows_differ(
+    engine: Engine, changed: str, order: str, choice: str
+) -> None:
+    source = f"""(SELECT customer, visits, region, DATE '2026-01-01' AS "Ordered At", {changed} AS "Updated At"
+        FROM news) s"""
+    merge = """MERGE INTO accounts t USING {} ON t.customer = s.customer
+        WHEN MATCHED AND s.region <> 'x' AND s."Ordered At" <= s."Updated At" THEN UPDATE SET visits = s.visits"""
+    text = hint(engine, merge.format(source))
+    query = re.findall("`USING (.*?)`", text, re.DOTALL)[0]
+    assert f"PARTITION BY customer ORDER BY {order}" in query
+    assert f"for example the {choice}: " in text
+    assert engine.run(merge.format(query)).count == 1
+
+
 def test_no_sums_are_offered_if_no_clause_writes_numbers(engine: Engine) -> None:
     text = hint(
         engine,
