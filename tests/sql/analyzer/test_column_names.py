@@ -72,3 +72,27 @@ def test_a_hint_names_the_column_as_it_is_stored(sql, hint):
 def test_a_keyword_is_not_proposed_instead_of_itself():
     hint = refusal("UPDATE crm SET 'e-mail' = 'x'", tables=CRM).hint
     assert "instead of" not in str(hint)
+
+
+@pytest.mark.parametrize(
+    ("values", "hint"),
+    [
+        (
+            """"E-Mail", "E-Mail" || "Customer ID ", s.City""",
+            (
+                'NOT MATCHED sees the source\'s row alone. Write s."E-Mail", s."Customer ID ", for'
+                " all 2 such names of this clause."
+            ),
+        ),
+        ("City, 'x', 'y'", "NOT MATCHED sees the source's row alone. Write s.City."),
+    ],
+)
+def test_names_of_both_sides_are_the_sources_in_not_matched(values: str, hint: str) -> None:
+    merge = "MERGE INTO crm t USING crm s ON t.City = s.City WHEN {}"
+    error = refusal(
+        merge.format(f'NOT MATCHED THEN INSERT ("E-Mail", "Customer ID ", City) VALUES ({values})'),
+        tables=CRM,
+    )
+    assert (error.code, error.hint) == ("AMBIGUOUS_NAME", hint)
+    matched = refusal(merge.format("MATCHED AND \"E-Mail\" > '' THEN DELETE"), tables=CRM)
+    assert matched.hint == 'Write s."E-Mail" or t."E-Mail".'

@@ -313,12 +313,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                 node.span,
             )
             return targets[0]
-        qualifiers = sorted({field.qualifier[-1] for field in match.fields if field.qualifier})
-        hint = (
-            f"Write {' or '.join(f'{q}.{node.parts[-1].text}' for q in qualifiers)}."
-            if len(qualifiers) > 1
-            else None
-        )
+        hint = _qualified_names(match)
         self.context.error("AMBIGUOUS_NAME", f"Column '{full_name}' is ambiguous", node.span, hint)
 
     def _fields(self, base: e.Typed, node: s.Name, used: int) -> e.Typed:
@@ -951,6 +946,14 @@ class ExpressionAnalyzer(CallAnalyzer):
             f" between {common} and {kind}, all types (without duplicates): [{kinds}]",
             span,
         )
+
+
+def _qualified_names(match: Match) -> str | None:
+    qualifiers = sorted({field.qualifier[-1] for field in match.fields if field.qualifier})
+    if len(qualifiers) < 2:
+        return None
+    name = str(match.fields[0].name)
+    return f"Write {' or '.join(column_in_sql(name, qualifier) for qualifier in qualifiers)}."
 
 
 def _terms(node: s.Expression) -> tuple[s.Expression, ...]:

@@ -106,6 +106,8 @@ class _MergeAnalyzer:
                 self._by_source(clause, both)
                 if clause.by_source
                 else self._clause(clause, both, offered)
+                if clause.matched
+                else self._unmatched(clause, both, offered)
             )
             for clause in statement.clauses
         )
@@ -330,6 +332,19 @@ class _MergeAnalyzer:
                 error.hint = (
                     "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the"
                     " target's columns alone."
+                )
+            raise
+
+    def _unmatched(
+        self, clause: st.MergeClause, both: tuple[ScopeField, ...], source: tuple[ScopeField, ...]
+    ) -> a.ClauseAnalysis:
+        try:
+            return self._clause(clause, both, source)
+        except AnalysisError as error:
+            if error.code == "AMBIGUOUS_NAME" and (names := _ambiguous_names(clause, both)):
+                all_names = f", for all {len(names)} such names of this clause" if names[1:] else ""
+                error.hint = (
+                    f"NOT MATCHED sees the source's row alone. Write {', '.join(names)}{all_names}."
                 )
             raise
 
@@ -773,3 +788,17 @@ def as_field(field: ScopeField) -> a.Field:
     return a.Field(
         field.symbol, field.name, field.type, field.qualifier[-1] if field.qualifier else None
     )
+
+
+def _ambiguous_names(clause: st.MergeClause, fields: Sequence[ScopeField]) -> list[str]:
+    """Return the clause's bare names that both sides have, as columns of the source."""
+    names: dict[str, str] = {}
+    for node in s.walk((clause.condition, clause.values)):
+        if not isinstance(node, s.Name) or len(node.parts) > 1:
+            continue
+        same = [f for f in fields if f.name and f.name.lower() == node.parts[0].value]
+        source = [field for field in same if not field.target and field.qualifier]
+        if len(source) == 1 and len(same) > 1:
+            name, qualifier = str(source[0].name), source[0].qualifier[-1]
+            names[node.parts[0].value] = column_in_sql(name, qualifier)
+    return list(names.values())
