@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, ParseError, RowMergeError, SetupError
@@ -31,6 +31,7 @@ DIALECTS: Final = {
     "duckdb": "duckdb",
     "sqlite": "sqlite",
     "snowflake": "snowflake",
+    "bigquery": "bigquery",
     "sqlserver": "tsql",
     "oracle": "oracle",
 }
@@ -129,8 +130,20 @@ def translate_statement(
     try:
         parse(words)
     except ParseError:
-        return _beyond(words, differences, dialect, table)
-    return Translation(words, tuple(differences))
+        translation = _beyond(words, differences, dialect, table)
+    else:
+        translation = Translation(words, tuple(differences))
+    return replace(translation, sql=_in_lines(translation.sql, translation.dialect))
+
+
+def _in_lines(sql: str, dialect: str) -> str:
+    """Begin a line with each clause of a MERGE, so that a position says which one."""
+    statement = parse(sql, dialect=dialect)
+    for clause in reversed(statement.clauses) if isinstance(statement, st.Merge) else ():
+        start = clause.span.start
+        if sql[start - 1 : start] == " ":
+            sql = f"{sql[: start - 1]}\n{sql[start:]}"
+    return sql
 
 
 def _beyond(
@@ -290,6 +303,9 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
             "Several source rows that match one target row are MERGE_TARGET_ROW_MULTIPLE_MATCHES in"
             " Trino, even if no clause takes them: docs/duplicates.md."
         )
+    # Oracle itself refuses such a name as ambiguous.
+    if isinstance(tree, exp.Merge) and dialect != "oracle":
+        yield from _source_names(tree)
     for when in tree.find_all(exp.When):
         action = when.args["then"]
         where = action.args.get("where") if isinstance(action, exp.Expression) else None
@@ -310,6 +326,35 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
             yield "Texts are compared with regard to case here; there the collation decides."
         if dialect == "oracle":
             yield "An empty text is no NULL here."
+
+
+def _source_names(tree: Any) -> Iterator[str]:
+    """Qualify the bare names of NOT MATCHED, which are the source's columns elsewhere."""
+    from sqlglot import exp
+
+    using = tree.args["using"]
+    alias = using.args.get("alias")
+    source = alias.this if alias is not None else using.this if using.name else None
+    names: dict[str, None] = {}
+    for when in tree.find_all(exp.When) if isinstance(source, exp.Identifier) else ():
+        action = when.args["then"]
+        if (
+            when.args.get("matched")
+            or when.args.get("source")
+            or not isinstance(action, exp.Insert)
+        ):
+            continue
+        for part in (when.args.get("condition"), action.args.get("expression")):
+            for column in part.find_all(exp.Column) if isinstance(part, exp.Expression) else ():
+                if column.table or column.find_ancestor(exp.Query, exp.Lambda):
+                    continue
+                column.set("table", source.copy())
+                names[column.sql(dialect="trino")] = None
+    if names:
+        yield (
+            "Names without a table in NOT MATCHED are ambiguous in Trino if both sides have them:"
+            f" {', '.join(names)}."
+        )
 
 
 def _foreign_columns(tree: Any) -> Iterator[str]:

@@ -83,6 +83,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.layouts import Layouts
     from rowmerge_nb.trace.store_comparison import StoreComparison
 
+_OPTION_BEGINS: Final = re.compile(r"--?[A-Za-z]|\w+\s*<<")
+
 
 @dataclass(frozen=True)
 class _Cell:
@@ -455,9 +457,10 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     def _translate(self, use: MagicUse, cell: str | None) -> None:
         from rowmerge_nb.engine.foreign_translation import DIALECTS
 
+        use, dialect = _translation_use(use)
         if excess := sorted(set(use.values) - {"output", "engine"}):
             _refuse_with("%merge translate", excess[0])
-        _, dialect, behind = (*use.rest.split(None, 2), "", "")[:3]
+        behind = use.rest
         source = behind if cell is None else f"{behind}\n{cell}" if behind else cell
         if not dialect or not source.strip():
             raise RowMergeError(
@@ -657,6 +660,23 @@ def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
 def _is_translation(use: MagicUse) -> bool:
     words = use.rest.split(None, 1)
     return bool(words) and words[0].lower() == "translate"
+
+
+def _translation_use(use: MagicUse) -> tuple[MagicUse, str]:
+    """Return a translation's options, which may be before and behind its dialect, and the dialect;
+    the rest is the statement's text.
+    """
+    dialect, rest = "", use.rest.partition(" ")[2].strip()
+    while True:
+        if _OPTION_BEGINS.match(rest):
+            behind = parse_line(rest)
+            use = MagicUse(
+                {**use.values, **behind.values}, behind.quiet_name or use.quiet_name, behind.rest
+            )
+            rest = behind.rest
+        if dialect or not rest:
+            return replace(use, rest=rest), dialect
+        dialect, rest = (*rest.split(None, 1), "")[:2]
 
 
 def _command_of(rest: str) -> str:

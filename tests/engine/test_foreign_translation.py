@@ -54,12 +54,28 @@ IN_TRINO = [
         "MERGE INTO t x USING s ON x.id = s.id AND s.v > 1 WHEN MATCHED THEN DELETE",
     ),
     (
+        "bigquery",
+        "MERGE `p.d.t` T USING s S ON T.`Order No` = S.`Order No` WHEN NOT MATCHED THEN INSERT (`Order No`) VALUES (`Order No`)",
+        (
+            'MERGE INTO "p"."d"."t" AS t USING s AS S ON T."Order No" = S."Order No" WHEN NOT MATCHED'
+            ' THEN INSERT ("Order No") VALUES (S."Order No")'
+        ),
+    ),
+    (
         "oracle",
         "MERGE INTO t USING s ON (t.id = s.id) WHEN MATCHED THEN UPDATE SET t.v = s.v WHERE s.v > 1",
         "MERGE INTO t USING s ON (t.id = s.id) WHEN MATCHED AND s.v > 1 THEN UPDATE SET v = s.v",
     ),
 ]
 EXTENDED = [
+    (
+        "bigquery",
+        "MERGE `t` USING s ON FALSE WHEN NOT MATCHED BY SOURCE AND v > 1 THEN DELETE WHEN NOT MATCHED THEN INSERT ROW",
+        (
+            'MERGE INTO "t" USING s ON FALSE WHEN NOT MATCHED BY SOURCE AND v > 1 THEN DELETE WHEN NOT'
+            " MATCHED THEN INSERT ROW"
+        ),
+    ),
     ("delta", ON + "WHEN MATCHED THEN UPDATE SET *", ON + "WHEN MATCHED THEN UPDATE SET *"),
     (
         "delta",
@@ -83,11 +99,31 @@ REFUSED = [
 ]
 
 
+def _in_a_line(sql: str) -> str:
+    return sql.replace("\nWHEN", " WHEN")
+
+
+@pytest.mark.parametrize(
+    "dialect", ["snowflake", "bigquery", "postgresql", "duckdb", "delta", "sqlserver"]
+)
+def test_bare_names_of_new_rows_are_the_sources_and_each_clause_begins_a_line(dialect: str) -> None:
+    translation = translate_statement(
+        "MERGE INTO t USING (SELECT 1 AS id) AS s ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
+        " WHEN NOT MATCHED AND id > 1 THEN INSERT (id, v) VALUES (id, coalesce(v, (SELECT max(w) FROM u)))",
+        dialect,
+    )
+    assert translation.sql.split("\n")[1:] == [
+        "WHEN MATCHED THEN UPDATE SET v = s.v",
+        "WHEN NOT MATCHED AND s.id > 1 THEN INSERT (id, v) VALUES (s.id, COALESCE(s.v, (SELECT MAX(w) FROM u)))",
+    ]
+    assert any(text.endswith(": s.id, s.v.") for text in translation.differences)
+
+
 @pytest.mark.parametrize(("dialect", "sql", "words"), IN_TRINO)
 def test_a_statement_is_translated_into_trinos_words(dialect: str, sql: str, words: str) -> None:
     translation = translate_statement(sql, dialect)
-    assert (translation.sql, translation.dialect) == (words, "trino")
-    assert str(translation) == words
+    assert (_in_a_line(translation.sql), translation.dialect) == (words, "trino")
+    assert str(translation) == translation.sql
     parse(words)
 
 
@@ -96,7 +132,7 @@ def test_what_trino_has_no_words_for_needs_the_extended_dialect(
     dialect: str, sql: str, words: str
 ) -> None:
     translation = translate_statement(sql, dialect)
-    assert (translation.sql, translation.dialect) == (words, "extended")
+    assert (_in_a_line(translation.sql), translation.dialect) == (words, "extended")
     assert 'dialect="extended"' in translation.differences[-1]
     parse(words, dialect="extended")
 
@@ -177,7 +213,7 @@ def test_the_page_for_sql_server_and_oracle_has_translations() -> None:
         rows = re.findall(r"^\| `(.*)` \| `(.*)` \|$", text, re.MULTILINE)
         assert rows
         for sql, words in rows:
-            assert translate_statement(sql, dialect).sql == words.replace("\\|", "|")
+            assert _in_a_line(translate_statement(sql, dialect).sql) == words.replace("\\|", "|")
 
 
 def test_texts_are_joined_and_output_is_returned_in_other_words() -> None:

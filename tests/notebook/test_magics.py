@@ -992,6 +992,20 @@ def test_a_translation_is_kept_in_a_variable(notebook):
 
 
 @pytest.mark.parametrize(
+    "cell",
+    [
+        "%%merge translate snowflake -o words\nDELETE FROM t",
+        "%%merge translate -o words snowflake\nDELETE FROM t",
+        "%%merge translate snowflake words <<\nDELETE FROM t",
+        "%merge translate snowflake --output words DELETE FROM t",
+    ],
+)
+def test_options_may_follow_the_dialect(notebook, cell):
+    notebook.run(cell)
+    assert notebook.shell.user_ns["words"].sql == "DELETE FROM t"
+
+
+@pytest.mark.parametrize(
     ("line", "message"),
     [
         ("%merge translate", "%merge translate has no dialect"),
