@@ -334,7 +334,7 @@ def _source_names(tree: Any) -> Iterator[str]:
 
     using = tree.args["using"]
     alias = using.args.get("alias")
-    source = alias.this if alias is not None else using.this if using.name else None
+    source: Any = alias.this if alias is not None else using.this
     names: dict[str, None] = {}
     for when in tree.find_all(exp.When) if isinstance(source, exp.Identifier) else ():
         action = when.args["then"]

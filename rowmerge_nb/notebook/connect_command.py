@@ -137,12 +137,17 @@ def _ask(line: ConnectLine) -> str:
     return password
 
 
+_SCHEMAS: Final = {"sqlite": "main", "postgresql": "public"}
+"""The usual schema of stores that have no schema ``default``."""
+
+
 def connected_bundle(connection: Connection) -> Bundle:
     location = f" {connection.location}" if connection.location else ""
+    name, schema = connection.name, _SCHEMAS.get(connection.store, "default")
     return text_bundle(
         f"Catalog {connection.name} is connected: {connection.store}{location}."
-        f" Its tables are {connection.name}.SCHEMA.TABLE; SHOW SCHEMAS FROM {connection.name}"
-        " lists the schemas."
+        f" Its tables are {name}.SCHEMA.TABLE, for example {name}.{schema}.orders; SHOW SCHEMAS"
+        f" FROM {name} lists the schemas."
     )
 
 

@@ -32,7 +32,8 @@ def test_a_store_is_connected_and_listed(cells, tmp_path):
     assert cell.error is None
     assert cell.text == (
         f"Catalog ice is connected: iceberg {tmp_path / 'warehouse'}."
-        " Its tables are ice.SCHEMA.TABLE; SHOW SCHEMAS FROM ice lists the schemas."
+        " Its tables are ice.SCHEMA.TABLE, for example ice.default.orders; SHOW SCHEMAS FROM ice"
+        " lists the schemas."
     )
     assert cells.run("%merge connect iceberg warehouse/ create=true AS ice").error is None
     cells.run("%merge connect sqlite 'my shop.db' create=true as s")
