@@ -14,6 +14,9 @@ _FAILURE: Final = re.compile(
 _DATE: Final = re.compile(
     r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(\s+\d{1,2}:\d{2}(:\d{2})?)?\s*"
 )
+_ISO: Final = re.compile(
+    r"\s*\d{4}-\d{2}-\d{2}T\d{2}(?::\d{2}){0,2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?\s*"
+)
 _TRY: Final = "TRY_CAST makes such values NULL instead, which loses them."
 
 
@@ -32,6 +35,8 @@ def format_hint(message: str) -> str | None:
 
 
 def _date_step(text: str, type_name: str) -> str | None:
+    if _ISO.fullmatch(text):
+        return f"Write CAST(from_iso8601_timestamp(x) AS {type_name})."
     parts = _DATE.fullmatch(text)
     if parts is None:
         return None

@@ -17,6 +17,14 @@ from rowmerge_nb.engine.errors.cast_formats import format_hint
             "Value cannot be cast to timestamp: 30.10.25 12:30",
             "CAST(date_parse(x, '%d.%m.%y %H:%i') AS timestamp)",
         ),
+        (
+            "Value cannot be cast to timestamp: 2026-11-24T08:00:00+02:00",
+            "Write CAST(from_iso8601_timestamp(x) AS timestamp).",
+        ),
+        (
+            "Value cannot be cast to date: 2026-11-24T08:00:00.123Z",
+            "Write CAST(from_iso8601_timestamp(x) AS date).",
+        ),
         ("Cannot cast '1,234' to BIGINT", "CAST(replace(x, ',', '') AS bigint)"),
         ("Cannot cast '12,5' to DOUBLE", "CAST(replace(x, ',', '.') AS double)"),
         (
