@@ -96,3 +96,38 @@ def test_names_of_both_sides_are_the_sources_in_not_matched(values: str, hint: s
     assert (error.code, error.hint) == ("AMBIGUOUS_NAME", hint)
     matched = refusal(merge.format("MATCHED AND \"E-Mail\" > '' THEN DELETE"), tables=CRM)
     assert matched.hint == 'Write s."E-Mail" or t."E-Mail".'
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        ("day < '2026-09-01'", "Write DATE '2026-09-01'."),
+        ("'2026-09-01 08:00' > at", "Write TIMESTAMP '2026-09-01 08:00'."),
+        (
+            '"Order No" < at',
+            'write CAST("Order No" AS timestamp), or from_iso8601_timestamp("Order No")',
+        ),
+        (
+            '"Order No" = "Number"',
+            (
+                'Write CAST(CAST("Number" AS bigint) AS varchar). A number has lost its leading zeros: read a'
+                ' file\'s column as text, read_csv(dtype={"Number": str}).'
+            ),
+        ),
+        ('count = "Order No"', "Write CAST(count AS varchar)."),
+        ('"Order No" < count', 'write CAST("Order No" AS bigint).'),
+    ],
+)
+def test_comparisons_of_text_name_a_conversion_that_keeps_it(condition: str, hint: str) -> None:
+    columns = [
+        ("Order No", "varchar"),
+        ("Number", "double"),
+        ("count", "bigint"),
+        ("day", "date"),
+        ("at", "timestamp(6)"),
+    ]
+    error = refusal(
+        f"SELECT * FROM orders WHERE {condition}", tables=FakeTables({"orders": columns})
+    )
+    assert error.message.startswith("Cannot apply operator: ")
+    assert hint in str(error.hint)

@@ -26,6 +26,7 @@ from rowmerge_nb.spi.types import (
 )
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql, offer, split_name_hint
 from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
+from rowmerge_nb.sql.analyzer.expressions.comparison_hints import comparison_hint
 from rowmerge_nb.sql.analyzer.expressions.concatenation import concatenated
 from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
 from rowmerge_nb.sql.analyzer.expressions.json_calls import json_lookup
@@ -570,6 +571,10 @@ class ExpressionAnalyzer(CallAnalyzer):
             target = f"decimal(18, {number.parameters[1]})" if number.base == "decimal" else number
             hint = (
                 f"Trino does not turn text into numbers by itself; write CAST({text} AS {target})."
+            )
+        if isinstance(node, s.Binary) and operator in {"=", *_TURNED}:
+            hint = (
+                comparison_hint(self.context.text, operator, node, (left.type, right.type)) or hint
             )
         if operator == "+" and is_text(left.type) and is_text(right.type):
             hint = "Write || to join texts."
