@@ -65,7 +65,8 @@ def cells_of(page: str) -> list[nbformat.NotebookNode]:
             cells.append(new_markdown_cell(prose))
     cells[0].source += _BEFORE
     exercise, *code = _AFTER
-    return [*cells, new_markdown_cell(exercise), *map(new_code_cell, code)]
+    question = new_markdown_cell(exercise, metadata={"tags": ["solution"]})
+    return [*cells, question, *map(new_code_cell, code)]
 
 
 def _for_notebook(text: str) -> str:
