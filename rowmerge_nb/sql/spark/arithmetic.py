@@ -161,7 +161,7 @@ def _checked(
     nullable = [
         text
         for text, part in zip(raw, node.arguments, strict=True)
-        if not isinstance(part, e.Constant)
+        if e.is_null(part) or not isinstance(part, e.Constant)
     ]
     nulls = " OR ".join(f"{text} IS NULL" for text in nullable)
     return f"coalesce({attempt}, {f'IF({nulls}, NULL, {message})' if nulls else message})"

@@ -465,6 +465,17 @@ def test_returning_is_no_alias_behind_the_query_of_an_insert(spark: Any) -> None
     assert made.run('INSERT INTO t SELECT id, v FROM s AS "returning"').table is None
 
 
+def test_an_insert_computes_with_the_old_values_that_a_new_row_lacks(spark: Any) -> None:
+    engine = Engine(spark=spark, dialect="extended")
+    engine.run("CREATE TABLE t (a integer, b integer)")
+    result = engine.run(
+        "INSERT INTO t VALUES (1, 2) RETURNING old.b * 2, old.b + a, 2 - old.b, -old.b,"
+        " coalesce(old.b / 2, 7)"
+    )
+    assert result.table is not None
+    assert [column.to_pylist() for column in result.table.columns] == [[None]] * 4 + [[7]]
+
+
 def test_an_insert_of_no_rows_gives_none_back(spark: Any) -> None:
     result = engine(spark).run("INSERT INTO t SELECT * FROM s WHERE id > 100 RETURNING id")
     assert result.table is not None
