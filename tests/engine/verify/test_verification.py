@@ -132,7 +132,8 @@ def test_a_server_that_is_not_named_is_told(
     monkeypatch.delenv("ROWMERGE_POSTGRES", raising=False)
     verification = engine.run("DELETE FROM t WHERE id = 1", verify="postgresql").verification
     assert verification is not None
-    assert "Set ROWMERGE_POSTGRES" in verification.message
+    assert "Write --verify postgresql://" in verification.message
+    assert "set ROWMERGE_POSTGRES" in verification.message
 
 
 def test_a_server_that_does_not_answer_is_told_without_its_password(engine: Engine) -> None:
