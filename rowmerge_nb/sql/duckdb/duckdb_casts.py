@@ -55,7 +55,7 @@ def is_total(source: Type, target: Type) -> bool:
     if source in {target, UNKNOWN}:
         return True
     if source.base in _NESTED:
-        return all(
+        return source.base == target.base and all(
             is_total(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
         )
     if is_text(source):
