@@ -133,9 +133,9 @@ _SHIFT: Final = f"((r.x - s.m1) / {_COUNT})"
 _GROWTH: Final = f"((r.x - s.m1) * {_SHIFT} * s.n)"
 _MOMENT_STEP: Final = (
     f"named_struct('n', {_COUNT}, 'm1', s.m1 + {_SHIFT}, 'm2', s.m2 + {_GROWTH}, 'm3', s.m3 +"
-    f" ({_GROWTH} * {_SHIFT} * ({_COUNT} - 2D) - 3D * {_SHIFT} * s.m2), 'm4', s.m4 + ({_GROWTH} *"
+    f" {_GROWTH} * {_SHIFT} * ({_COUNT} - 2D) - 3D * {_SHIFT} * s.m2, 'm4', s.m4 + {_GROWTH} *"
     f" ({_SHIFT} * {_SHIFT}) * ({_COUNT} * {_COUNT} - 3D * {_COUNT} + 3D) + 6D * ({_SHIFT} *"
-    f" {_SHIFT}) * s.m2 - 4D * {_SHIFT} * s.m3))"
+    f" {_SHIFT}) * s.m2 - 4D * {_SHIFT} * s.m3)"
 )
 
 
