@@ -77,14 +77,10 @@ class Quiz(ShownSequence[Question]):
         """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is
         repeated.
         """
-        checked(
-            allowed,
-            "topics",
-            lambda names: (
-                isinstance(names, list | tuple | set) and all(name in TOPICS for name in names)
-            ),
-            f"a list of some of {', '.join(TOPICS)}",
-        )
+        choices = ", ".join(TOPICS)
+        checked(allowed, "topics", (list, tuple, set), f"a list of some of {choices}")
+        for name in allowed:
+            checked(name, "topic", TOPICS.__contains__, f"one of {choices}")
         checked(
             n,
             "n",

@@ -25,9 +25,18 @@ def test_a_teacher_chooses_the_topics(result: Result) -> None:
     assert len(result.quiz(topics=[])) == 0
 
 
-@pytest.mark.parametrize("topics", ["join", ["pages"], 3])
-def test_an_unknown_topic_is_refused_with_those_there_are(result: Result, topics: Any) -> None:
-    with pytest.raises(RowMergeError, match="a list of some of join, condition, clause") as raised:
+@pytest.mark.parametrize(
+    ("topics", "words"),
+    [
+        ("join", "topics = 'join' is of type str.*a list of some of join, condition, clause"),
+        (3, "topics = 3 is of type int.*a list of some of join, condition, clause"),
+        (["join", "pages"], "topic = 'pages' is not possible.*one of join, condition, clause"),
+    ],
+)
+def test_an_unknown_topic_is_refused_with_those_there_are(
+    result: Result, topics: Any, words: str
+) -> None:
+    with pytest.raises(RowMergeError, match=words) as raised:
         result.quiz(topics=topics)
     assert raised.value.code == "INVALID_ARGUMENTS"
 
