@@ -18,6 +18,7 @@ from rowmerge_nb.base.errors import (
     error_text,
 )
 from rowmerge_nb.base.extras import install_command
+from rowmerge_nb.base.front_end import either
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -192,7 +193,7 @@ def _class_cache(*, prepare: bool) -> Check:
         run_without_leftovers(
             making,
             "The making of the class cache",
-            "%merge doctor --prepare makes it another time.",
+            f"{_prepare_command()} makes it another time.",
         )
     if trouble := cache.trouble():
         why_not = why_not_in_background(cache)
@@ -200,13 +201,17 @@ def _class_cache(*, prepare: bool) -> Check:
             filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"])
         )
         by_itself = "" if why_not else "; otherwise it is made when a notebook is idle for a minute"
-        advice = f"%merge doctor --prepare, or doctor(prepare=True), makes it now{by_itself}"
+        advice = f"{_prepare_command()} makes it now{by_itself}"
         return Check("class cache", "missing", found, trouble.advice or advice)
     detail = (
         f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.created_at()}; Java starts"
         " with it with half the work"
     )
     return Check("class cache", "ok", detail)
+
+
+def _prepare_command() -> str:
+    return either("rowmerge_nb.doctor(prepare=True)", "%merge doctor --prepare")
 
 
 def _graphviz() -> Check:

@@ -11,15 +11,16 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, HasTraits, Int, TraitError, TraitType, Unicode, validate
 
+import rowmerge_nb
 from rowmerge_nb.base.choices import ROW_CHANGES
 from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
+from rowmerge_nb.base.front_end import cell_front_end
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.default import prepare_default_engine
 from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import call_errors, debugging, transformer
-from rowmerge_nb.notebook.cell_hints import in_cell
 from rowmerge_nb.notebook.cell_options import (
     COMMANDS,
     FIRST_WORDS,
@@ -149,7 +150,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     def merge(self, line: str, cell: str | None = None) -> Any:
         """Run SQL statements, and show what happened; a line returns the last result."""
         guard = StatementGuard(free=True, outlasts=cell is not None and ends_with_cell(self.shell))
-        result = guard.run(lambda: self._guarded(line, cell, guard))
+        with cell_front_end(self._engine_name(line), rowmerge_nb.__all__):
+            result = guard.run(lambda: self._guarded(line, cell, guard))
         return result if cell is None else None
 
     def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> Any:
@@ -160,7 +162,6 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             if error.result is not None:
                 self._assign(error.result, parse_line(line))
             at = first_line if error.cell_line is None else error.cell_line
-            error.hint = in_cell(error.hint, self._engine_name(line))
             bundle = _bundle_of_error(error, at, timings=self.timings)
             if error.result is None:
                 show(bundle)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.front_end import connect_command
 from rowmerge_nb.base.names import did_you_mean
 
 if TYPE_CHECKING:
@@ -32,8 +33,8 @@ def unknown_catalog(
     if failures and catalog in failures:
         return unconnected_catalog(catalog, failures[catalog])
     hint = did_you_mean(catalog, catalogs) or (
-        f"There are: {', '.join(sorted(catalogs))}. Connect another store: %merge connect STORE"
-        f" LOCATION AS {catalog}, or in a program engine.connect."
+        f"There are: {', '.join(sorted(catalogs))}. Connect another store:"
+        f" {connect_command('STORE', 'LOCATION', catalog)}."
     )
     return AnalysisError(f"Catalog '{catalog}' not found", code="CATALOG_NOT_FOUND", hint=hint)
 

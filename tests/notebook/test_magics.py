@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError, StatementInterrupted
+from rowmerge_nb.base.front_end import engine_call, result_call, undo_command
 from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import magics
@@ -114,9 +115,9 @@ def test_an_error_is_shown_with_the_line_of_the_cell_and_fails_the_cell_without_
 
 
 def test_hints_have_the_words_of_a_cell(notebook, monkeypatch):
-    hint = "engine.undo('t') or engine.restore('t', 3) puts it back; result.diff() has the rows."
-
     def undo(table: str | None = None) -> None:
+        restore, difference = engine_call("restore('t', 3)"), result_call("diff()")
+        hint = f"{undo_command('t')} or {restore} puts it back; {difference} has the rows."
         raise AnalysisError("No", code="NOT_FOUND", hint=hint)
 
     monkeypatch.setattr(notebook.engine, "undo", undo)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
 import shutil
 import uuid
 from contextlib import suppress
@@ -12,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.front_end import connect_command
 from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.connectors.delta.notes import LOG
 from rowmerge_nb.connectors.shared.disk import reading, writing
@@ -36,8 +36,8 @@ class Folders:
                 f"The folder '{directory}' is a Delta table, not a folder of tables",
                 code="INVALID_ARGUMENTS",
                 hint=(
-                    f"Connect the folder above it: %merge connect delta"
-                    f" {shlex.quote(str(directory.parent))} AS lake; the table is"
+                    f"Connect the folder above it:"
+                    f" {connect_command('delta', str(directory.parent), 'lake')}; the table is"
                     f" lake.{DEFAULT}.{table}."
                 ),
             )

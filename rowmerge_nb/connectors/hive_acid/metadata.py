@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.front_end import orphans_command
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningHandle, HiveUpdateHandle
 from rowmerge_nb.connectors.hive_acid.delta_writer import publish, staged_files
 from rowmerge_nb.connectors.hive_acid.handles import (
@@ -210,8 +211,8 @@ class HiveAcidMetadata(UpdatableMetadata):
                 f"Target directory for table '{name}' already exists: {location}",
                 code="HIVE_PATH_ALREADY_EXISTS",
                 hint=(
-                    "engine.orphans() lists it if a statement that died has left it; else move it"
-                    " away, or register_table makes a table of it."
+                    f"{orphans_command()} lists it if a statement that died has left it; else move"
+                    " it away, or register_table makes a table of it."
                 ),
             ) from None
         except OSError as error:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.front_end import either
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, unpack_fragments
 from rowmerge_nb.connectors.trino.trino_handles import (
     TrinoColumnHandle,
@@ -116,11 +117,11 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
 
     def _check_merge(self, session: ConnectorSession) -> None:
         if not self._transaction.has_flow(session, "merge"):
+            flow = either("flow='updatable'", "%%merge --flow updatable")
             raise ConnectorError(
                 f"The plugin is one of Trino {self._transaction.trino_version}, and MERGE and its"
                 f" machinery came with Trino {MERGE_SINCE}",
-                hint="Run UPDATE and DELETE with the option flow = 'updatable', such as"
-                " %%merge --flow updatable. For MERGE, use a later version of the plugin.",
+                hint=f"Run UPDATE and DELETE with {flow}. For MERGE, use a later version of the plugin.",
             )
 
     def _row_id(

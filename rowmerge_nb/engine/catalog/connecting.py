@@ -22,6 +22,7 @@ from rowmerge_nb.base.errors import (
     checked_path,
     error_text,
 )
+from rowmerge_nb.base.front_end import either
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.catalog.inputs import user_name
 from rowmerge_nb.engine.catalog.store_registry import store_factory, store_of_scheme
@@ -144,7 +145,11 @@ def factory_of(store: str, location: str | None) -> ConnectorFactory:
         raise RowMergeError(
             f"'{masked(location or '')}' names no store",
             code="INVALID_ARGUMENTS",
-            hint="Write the store first, such as: %merge connect iceberg warehouse/ create=true AS ice",
+            hint="Write the store first, such as: "
+            + either(
+                "engine.connect('iceberg', 'warehouse/', create=True, name='ice')",
+                "%merge connect iceberg warehouse/ create=true AS ice",
+            ),
         )
     return factory
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.front_end import orphans_command
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.engine.spark.interrupts import (
     Interrupts,
@@ -91,5 +92,5 @@ def _interrupted_removal(
         f"The removal of leftovers was interrupted: {'; '.join(words)}",
         step="orphans",
         changed=True if count else None if unfinished else False,
-        hint="Tables are as they were. engine.orphans() lists what is left.",
+        hint=f"Tables are as they were. {orphans_command()} lists what is left.",
     )

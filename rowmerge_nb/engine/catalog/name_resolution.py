@@ -243,7 +243,7 @@ class StatementTables:
             return None
         schemas = [schema for schema in self.schemas(name) if schema != INFORMATION_SCHEMA]
         return (
-            f"{name} is a catalog; name the schema too: {name}.{schemas[0]}.{table}"
+            f"{name} is a catalog; name the schema too: {name_in_sql((name, schemas[0], table))}"
             if schemas
             else None
         )

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.choices import ROW_CHANGES
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked
+from rowmerge_nb.base.front_end import either, engine_call, result_call, undo_command
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
-from rowmerge_nb.sql.analyzer.column_names import nearest_table
+from rowmerge_nb.sql.analyzer.column_names import name_in_sql, nearest_table
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.parser.statement_reader import name_parts
 
@@ -101,7 +102,7 @@ def replaced_rows(runner: StatementRunner, name: SchemaTableName, version: int) 
         tables.read(name, version)
     except RowMergeError:
         return f"{text} The DataFrame has other columns, so the former rows are not kept."
-    return f"{text} engine.restore({dotted(table)!r}, {version}) puts its rows back."
+    return f"{text} {engine_call(f'restore({dotted(table)!r}, {version})')} puts its rows back."
 
 
 def _existing_table(tables: StatementTables, name: str) -> TableBinding:
@@ -141,7 +142,9 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
             f"There is nothing to take back: this engine has {what}, or has taken all of that back"
             " already",
             code="NOT_FOUND",
-            hint="engine.restore(table, version) puts back any version that a store keeps.",
+            hint=(
+                f"{engine_call('restore(table, version)')} puts back any version that a store keeps."
+            ),
         )
     if change.branch:
         table_name = dotted(change.table)
@@ -149,8 +152,9 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
             f"The last change was the {change.words} in branch '{change.branch}' of"
             f" '{table_name}', and undo changes no branches",
             hint=(
-                f"CREATE OR REPLACE BRANCH {quoted(change.branch)} IN TABLE {table_name} starts it"
-                f" again from the table. engine.undo({table_name!r}) takes back the last change of"
+                f"CREATE OR REPLACE BRANCH {quoted(change.branch)} IN TABLE"
+                f" {name_in_sql(change.table)} starts it"
+                f" again from the table. {undo_command(table_name)} takes back the last change of"
                 " the table itself."
             ),
         )
@@ -166,11 +170,12 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
 
 def _by_hand(statement_kind: str) -> str:
     remedy = (
-        f"Write the old values back by a statement: result.diff() of the {statement_kind} has them."
+        f"Write the old values back by a statement: {result_call('diff()')} of the"
+        f" {statement_kind} has them."
         if statement_kind in ROW_CHANGES
         else "Take it back by a statement: a DELETE removes the new rows."
     )
-    return f"{remedy} rehearse=True (--rehearse in a cell) shows a change without storing it."
+    return f"{remedy} {either('rehearse=True', '--rehearse')} shows a change without storing it."
 
 
 def _change_of_current_version(
@@ -263,12 +268,12 @@ def _conflict(
     hint = "Nothing was taken back."
     if is_kept and change.before is not None:
         hint += (
-            f" engine.restore({table_name!r}, {change.before.version!r}) would put back the rows"
+            f" {engine_call(f'restore({table_name!r}, {change.before.version!r})')} would put back the rows"
             " from before it, and lose what came since."
         )
     if is_after_kept and change.after is not None:
         hint += (
-            f" engine.restore({table_name!r}, {change.after.version!r}) would put back the rows"
+            f" {engine_call(f'restore({table_name!r}, {change.after.version!r})')} would put back the rows"
             f" that the {change.kind} made."
         )
     raise ConnectorError(

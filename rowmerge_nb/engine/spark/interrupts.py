@@ -44,6 +44,7 @@ from contextvars import ContextVar
 from typing import Any, Final, NoReturn, TypeVar
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.front_end import orphans_command
 
 T = TypeVar("T")
 
@@ -246,7 +247,9 @@ def interruption(
             " be there, now or soon",
             step=step,
             changed=None,
-            hint=f"{look}; what it has written stays where it is until engine.orphans() lists it.",
+            hint=(
+                f"{look}; what it has written stays where it is until {orphans_command()} lists it."
+            ),
         )
     return StatementInterrupted(
         "The statement was interrupted while its result was being told; its change is there",

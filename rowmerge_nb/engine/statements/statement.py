@@ -22,6 +22,7 @@ from rowmerge_nb.base.errors import (
     StatementInterrupted,
     error_text,
 )
+from rowmerge_nb.base.front_end import orphans_command
 from rowmerge_nb.base.words import join, plural
 from rowmerge_nb.engine.errors.connector_frames import told, with_raised
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
@@ -535,7 +536,8 @@ class StatementRun:
             "the transaction was rolled back"
             if is_complete
             else (
-                "the rollback was ended by a further interrupt; engine.orphans() lists what is left"
+                f"the rollback was ended by a further interrupt; {orphans_command()} lists what"
+                " is left"
             )
         )
 

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.front_end import connect_command
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.sql.functions.foreign_names import TYPES
 from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
@@ -99,9 +100,8 @@ def name_hint(token: Token) -> str | None:
     if token.kind is not TokenKind.BACKQUOTED:
         return None
     if "/" in token.text:
-        return (
-            "Connect the folder of the tables: %merge connect delta FOLDER; then write its names."
-        )
+        command = connect_command("delta", "FOLDER", "lake")
+        return f"Connect the folder of the tables: {command}; then write its names."
     # BigQuery writes one pair of backquotes around a full name.
     parts = token.text.strip("`").split(".")
     name = ".".join(

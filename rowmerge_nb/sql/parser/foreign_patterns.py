@@ -82,7 +82,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"^§(\w+) < ?< ", "Write %%merge %1 << on the first line of the cell."),
     (r"^§- ?[oh]\b", "Options belong on the cell's first line, behind %%merge."),
     (r"^§(tables|options|doctor|undo|help)\b", "It is a command of its own line: %merge %1."),
-    (r"^§(?:exit|quit)\b", "There is nothing to end; an engine is closed by engine.close()."),
+    (r"^§(?:exit|quit)\b", "There is nothing to end; the close() of an engine ends it."),
     (r"^§\\ ?d[a-z]* (\w+)", "Write DESCRIBE %1."),
     (r"^§\\ ?(?:d|l|dt|dn)\b", "Write SHOW TABLES or SHOW SCHEMAS."),
     (r"^§\\ ?copy\b", f"{_FILE}."),

@@ -79,7 +79,7 @@ def test_a_folder_of_a_table_is_refused_with_the_next_step(lake: Path) -> None:
         DeltaConnector(lake / "customers")
     assert "is a Delta table, not a folder of tables" in caught.value.message
     assert caught.value.hint == (
-        f"Connect the folder above it: %merge connect delta {lake} AS lake; the table is"
+        f"Connect the folder above it: engine.connect('delta', '{lake}', name='lake'); the table is"
         " lake.default.customers."
     )
 

@@ -99,7 +99,7 @@ def test_the_same_connection_again_changes_nothing_and_another_one_is_an_error(e
         ("x", {}, "There is no store 'x'", "There are: memory, hive_acid, iceberg, delta, sqlite"),
         ("jdbc:postgresql://h/d", {}, "There is no store", "beginning: postgresql://h/d"),
         (5, {}, "store = 5 is of type int", "the name of a store"),
-        ("", {}, "'' names no store", "%merge connect iceberg"),
+        ("", {}, "'' names no store", "engine.connect('iceberg', 'warehouse/', create=True, name='ice')"),
         ("sqlite", {}, "needs its property 'path'", "Its properties are: path, create."),
         ("sqlite", {"path": "a", "crate": True}, "has no property 'crate'", "'create'?"),
         ("sqlite", {"path": 5}, "path = 5 is of type int", "Give a path"),

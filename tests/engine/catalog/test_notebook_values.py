@@ -123,8 +123,7 @@ def test_a_forgotten_schema_is_named(sql: str) -> None:
 def test_a_missing_catalog_is_answered_with_the_command_that_connects_it() -> None:
     hint = _hint(Engine(), "SELECT * FROM till.main.t")
     assert hint == (
-        "There are: memory. Connect another store: %merge connect STORE LOCATION AS till, or in a"
-        " program engine.connect."
+        "There are: memory. Connect another store: engine.connect('STORE', 'LOCATION', name='till')."
     )
 
 

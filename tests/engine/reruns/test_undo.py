@@ -328,7 +328,7 @@ def test_a_store_without_versions_says_what_to_do(engine: Engine, name: str) -> 
             "NOT_SUPPORTED",
             (
                 "Take it back by a statement: a DELETE removes the new rows. rehearse=True"
-                " (--rehearse in a cell) shows a change without storing it."
+                " shows a change without storing it."
             ),
         )
         assert error.message.startswith(

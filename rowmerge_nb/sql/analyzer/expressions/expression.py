@@ -228,10 +228,10 @@ class ExpressionAnalyzer(CallAnalyzer):
             return None
         column = node.parts[-1].text
         if any(field.qualifier[-1:] == (row,) for field in self.scope.fields):
-            return f"Write {row}.{column} instead of {parts[0]}.{column}."
+            return f"Write {column_in_sql(column, row)} instead of {parts[0]}.{column}."
         return (
-            f"Trino has no rows of OUTPUT. Write RETURNING {row}.{column} at the end, with --dialect"
-            " extended."
+            f"Trino has no rows of OUTPUT. Write RETURNING {column_in_sql(column, row)} at the end,"
+            " with --dialect extended."
         )
 
     def _near_hint(self, node: s.Name, parts: Sequence[str]) -> str | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.analyzer.scope import ScopeField
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
@@ -99,13 +100,13 @@ def _expanded(
             context.refuse(
                 f"JSON accessors such as {parts[0]}.* are not supported by this engine",
                 item.span,
-                f"Write json_query({parts[0]}, 'lax $.*' WITH ARRAY WRAPPER).",
+                f"Write json_query({column_in_sql(parts[0])}, 'lax $.*' WITH ARRAY WRAPPER).",
             )
         row = next(
             (f for f in fields if f.name == parts[0] and f.qualifier and f.type.base == "row"), None
         )
         hint = (
-            f"Write {row.qualifier[-1]}.{row.name}.* for the fields of the column {row.name}."
+            f"Write {column_in_sql(parts[0], row.qualifier[-1])}.* for the fields of the column {row.name}."
             if row
             else None
         )
