@@ -480,7 +480,8 @@ class Result:
         one guess what becomes of them.
 
         Args:
-            predict: hide the outcomes of a MERGE's rows until they are guessed.
+            predict: hide the outcomes of rows until they are guessed: of an UPDATE or a DELETE,
+                which rows of the table it changes.
             first_line: the statement's line in its cell, from which an error counts.
 
         Raises:
@@ -523,13 +524,14 @@ class Result:
         write_private(path, page.encode("utf-8", "backslashreplace"), "The explorer")
 
     def quiz(self, n: int = 5, seed: int = 0, topics: Collection[str] | None = None) -> Quiz:
-        """Return questions about the rows of a MERGE, whose answers `Quiz.check` checks.
+        """Return questions about the rows of a MERGE, UPDATE or DELETE, whose answers `Quiz.check`
+        checks.
 
         Args:
             n: the number of questions at most.
             seed: another number gives other questions.
-            topics: some of join, condition, clause, page, paradigm, writer and duplicates; all by
-                default. page and paradigm ask about `transform_page`.
+            topics: some of join, condition, clause, where, page, paradigm, writer and duplicates;
+                all by default. page and paradigm ask about `transform_page`.
 
         Raises:
             RowMergeError: NOT_SUPPORTED for other statements, and if the trace has no joined rows

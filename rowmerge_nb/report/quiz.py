@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.choices import ROW_CHANGES, RepeatedMatches
 from rowmerge_nb.base.errors import DuplicateMatchError, RowMergeError, checked
 from rowmerge_nb.base.words import code, code_parts, plural
 from rowmerge_nb.report.sequence import ShownSequence
@@ -28,8 +28,10 @@ MOST_ROWS: Final = 100
 """The maximum number of rows with questions."""
 _TRUTHS: Final = {Answer.TRUE: "true", Answer.FALSE: "false", Answer.UNKNOWN: "unknown"}
 _LAST: Final = "duplicates"
-TOPICS: Final = ("join", "condition", "clause", "page", "paradigm", "writer", _LAST)
-"""What a quiz asks about: `page` and `paradigm` count rows that leave ``transform_page``."""
+TOPICS: Final = ("join", "condition", "clause", "where", "page", "paradigm", "writer", _LAST)
+"""What a quiz asks about: `where` is about UPDATE and DELETE; `page` and `paradigm` count rows that
+leave ``transform_page``.
+"""
 _CHANGES: Final = frozenset({Operation.UPDATE, Operation.DELETE})
 _TWICE: Final = {
     RepeatedMatches.TRINO: "A target row may come only once to the same clause.",
@@ -74,8 +76,8 @@ class Quiz(ShownSequence[Question]):
 
     @classmethod
     def of(cls, trace: Trace, n: int, seed: int, allowed: Collection[str] = TOPICS) -> Quiz:
-        """Build up to ``n`` questions from the trace of a MERGE; each topic comes before one is
-        repeated.
+        """Build up to ``n`` questions from the trace of a row change; each topic comes before one
+        is repeated.
         """
         choices = ", ".join(TOPICS)
         checked(allowed, "topics", (list, tuple, set), f"a list of some of {choices}")
@@ -88,11 +90,11 @@ class Quiz(ShownSequence[Question]):
             "a whole number from 1 on",
         )
         checked(seed, "seed", lambda value: isinstance(value, int), "a whole number")
-        if trace.kind != "MERGE":
+        if trace.kind not in ROW_CHANGES:
             raise RowMergeError(
                 f"There is nothing to ask about this {trace.kind}",
                 code="NOT_SUPPORTED",
-                hint="A quiz is made of a MERGE, a large one run with trace='full'.",
+                hint="A quiz is made of a MERGE, UPDATE or DELETE, a large one run with trace='full'.",
             )
         if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
             raise RowMergeError(
@@ -107,7 +109,8 @@ class Quiz(ShownSequence[Question]):
         chance = random.Random(seed)  # noqa: S311 - a lottery of questions
         topics: dict[str, list[Question]] = {}
         for question in {
-            question.text: question for question in _questions(trace, journeys)
+            question.text: question
+            for question in (*_questions(trace, journeys), *_about_untouched(trace))
         }.values():
             if question.topic in allowed:
                 topics.setdefault(question.topic, []).append(question)
@@ -283,6 +286,19 @@ def _questions(trace: Trace, journeys: Sequence[Journey]) -> Iterator[Question]:
         yield from _about_row(trace, journey, heads, clauses)
 
 
+def _about_untouched(trace: Trace) -> Iterator[Question]:
+    rows = trace.samples.untouched_rows
+    if trace.kind == "MERGE" or rows is None:
+        return
+    for row in rows.slice(0, MOST_ROWS).to_pylist():
+        yield _about_where(trace, row, "no", "WHERE is not true for it.")
+
+
+def _about_where(trace: Trace, row: Mapping[str, Any], answer: str, because: str) -> Question:
+    text = f"Does the {trace.kind} choose the target row {_values(row)}?"
+    return Question("where", text, ("yes", "no"), answer, because)
+
+
 def _is_changed_twice(trace: Trace) -> bool:
     """Return whether the statement may fail in place: several changes of one row are an error."""
     patterns = trace.join.multiple_matches
@@ -307,18 +323,17 @@ def _about_row(
             has_partner,
             because,
         )
-    yield Question(
-        "clause",
-        f"Which clause takes {row}?",
-        clauses,
-        heads.get(journey.case_number, "no clause") if journey.case_number >= 0 else "no clause",
-        why,
-    )
+    if journey.join is Join.CHOSEN:
+        yield _about_where(trace, journey.target or {}, "yes", why)
+    else:
+        takes = heads[journey.case_number] if journey.case_number >= 0 else "no clause"
+        yield Question("clause", f"Which clause takes {row}?", clauses, takes, why)
     for verdict in journey.verdicts:
         if (
             verdict.condition is not None
             and verdict.condition.answer in _TRUTHS
             and verdict.fate is not Fate.NOT_REACHED
+            and journey.join is not Join.CHOSEN
         ):
             text = f"What is the value of {_code(verdict.condition.term.text)} for {row}?"
             yield Question(

@@ -970,9 +970,55 @@ def test_update_and_delete_in_the_browser(
         tmp_path,
     )
     assert gist in told["gists"]
-    assert told["predict"] == 0
+    assert told["predict"] == ("WHERE" in statement), "without WHERE there is nothing to guess"
     assert told["end"][:2] == ["rollback", "the old version"]
     assert "would be" in told["end"][2]
+
+
+@needs_browser
+@pytest.mark.parametrize(
+    "statement",
+    [
+        "UPDATE accounts SET purchases = 0 WHERE purchases > 5",
+        "DELETE FROM accounts WHERE purchases > 5",
+    ],
+)
+def test_update_and_delete_are_guessed_over_all_rows_of_the_table(
+    engine: Engine, tmp_path: Path, statement: str
+) -> None:
+    result = engine.run(statement, rehearse=True)
+    widget = result.explore(predict=True)
+    assert (widget.predict, widget.row, widget.step) == (True, -1, "read")
+    rows = engine.table("accounts").to_pylist()
+    told = seen(
+        explorer_page(result.trace, predict=True),
+        """
+        const names = () => all('.rx-rows .rx-row .rx-name').map((one) => one.textContent);
+        told.names = names();
+        told.text = one('.rx').textContent;
+        told.choices = all('.rx-row:first-child option').map((one) => one.value);
+        told.page = all('.rx-moment tbody tr').length;
+        told.reader = all('.rx-reader tbody tr').map((one) => one.querySelector('td').textContent);
+        for (const select of all('.rx-row select')) {
+          const again = one(`[data-key="${select.dataset.key}"]`);
+          again.value = 'none';
+          again.dispatchEvent(new Event('change', { bubbles: true }));
+          await wait();
+        }
+        await click('[data-key=predict]');
+        told.score = text('.rx-rows .rx-says');
+        told.marks = all('.rx-others .rx-right, .rx-row .rx-wrong').length;
+        """,
+        tmp_path,
+    )
+    assert told["names"] == told["reader"] == sorted(row["customer"] for row in rows)
+    assert told["choices"] == ["", statement[:6], "none"]
+    assert told["page"] == len(rows)
+    for word in ("chosen", "not chosen", "row(s)"):
+        assert word not in told["text"]
+    chosen = sum((row["purchases"] or 0) > 5 for row in rows)
+    assert told["score"] == f"{len(rows) - chosen} of {len(rows)} right."
+    assert told["marks"] == len(rows)
 
 
 @needs_browser

@@ -211,3 +211,25 @@ def test_a_merge_that_failed_by_repeated_matches_is_sent_to_its_verdicts(spark: 
     assert "result.verdicts()" in str(raised.value.hint)
     assert result.verdicts()
     result.explore()
+
+
+@pytest.mark.parametrize(
+    ("statement", "chosen"),
+    [("UPDATE t SET n = 0 WHERE n > 5", "Bill"), ("DELETE FROM t WHERE n > 5", "Bill")],
+)
+def test_an_update_and_a_delete_are_asked_which_rows_they_choose(
+    spark: Any, statement: str, chosen: str
+) -> None:
+    engine = Engine(spark=spark)
+    engine.run(
+        "CREATE TABLE t AS SELECT * FROM (VALUES ('Aaron', 5), ('Bill', 7), ('Ed', NULL)) AS v (name, n)"
+    )
+    quiz = engine.run(statement).quiz(100)
+    answers = {question.text: question.answer for question in quiz if question.topic == "where"}
+    assert len(answers) == 3
+    assert [text for text, answer in answers.items() if answer == "yes"] == [
+        f"Does the {statement[:6]} choose the target row `({chosen}, 7)`?"
+    ]
+    assert {question.topic for question in quiz} == {"where", "page"} | (
+        {"paradigm"} if statement.startswith("UPDATE") else set()
+    )

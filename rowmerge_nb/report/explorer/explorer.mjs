@@ -97,7 +97,7 @@ function render({ model, el }) {
   // Under the options as they ran nothing is laid over it, nor over a trial.
   const laid = (name) => (isDerived(name) ? applied(laid(base.otherwise.changes[name][0]), base.otherwise.changes[name][1]) : base);
   read();
-  const local = { tab: "row", playing: null, predict: model.get("predict") && state.kind === "MERGE" && !state.failed ? "choosing" : "off", guessed: "run", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, opened: new Set(), id: (made += 1) };
+  const local = { tab: "row", playing: null, predict: model.get("predict") && !state.failed ? "choosing" : "off", guessed: "run", trying: false, draft: null, focus: null, asked: null, silent: false, cells: false, opened: new Set(), id: (made += 1) };
   const box = h("div", { class: "rm rx", "data-lm-suppress-shortcuts": "true", role: "group", "aria-label": `Explorer of ${state.kind} ${state.target}` });
   const body = h("div", { class: "rx-body" });
   const live = h("div", { class: "rx-live", role: "status" });
@@ -118,6 +118,22 @@ function render({ model, el }) {
   const hidden = () => local.predict === "choosing";
   // Guesses are about the rows of one statement and its source. Another one has other facts.
   const facts = () => (base.trial ? JSON.stringify([model.get("statement"), model.get("cells")]) : "run");
+  // An UPDATE and a DELETE have one table: which of its rows WHERE chooses is the question, so that all known rows are guessed, in an order that does not say.
+  const guesses = () => {
+    const rows = state.rows.map((row, index) => ({ row, index }));
+    if (state.kind === "MERGE") return rows;
+    const others = state.others.map(({ cells }, place) => ({ index: state.rows.length + place, row: { number: null, name: cells[0], source: null, target: cells, fate: "none", marks: [], verdicts: [] } }));
+    const order = new Intl.Collator(undefined, { numeric: true });
+    return [...rows, ...others].sort((one, other) => order.compare(one.row.target.join("\n"), other.row.target.join("\n")));
+  };
+  const guessable = () => !state.failed && state.rows.length > 0 && (state.kind === "MERGE" || state.others.length > 0);
+  const fates = () => (state.kind === "MERGE" ? FATES : [state.kind, "none"]);
+  const scoreWords = () => `${model.get("score")} of ${guesses().length} right.`;
+  const markOf = (index, fate) => {
+    const pick = (model.get("picks") ?? {})[index];
+    if (!isScored()) return false;
+    return h("em", { class: pick === fate ? "rx-right" : "rx-wrong" }, pick === fate ? " \u2713 right" : ` \u00d7 you chose ${pick}`);
+  };
   const isScored = () => local.predict === "shown" && model.get("score") !== null && local.guessed === facts() && !state.failed;
   // Several explorers may be on one page.
   const idOf = (what, key) => `rx-${local.id}-${what}-${key}`;
@@ -177,7 +193,7 @@ function render({ model, el }) {
           h("li", { class: state.failed && index === steps.length - 1 ? "rx-failed" : index < at() ? "rx-past" : index === at() ? "rx-now" : "" },
             h("button", { "data-key": `step-${key}`, disabled: hidden(), click: () => goTo(index), "aria-current": index === at() ? "step" : null },
               name, state.failed && index === steps.length - 1 && h("span", { class: "rm-err", "aria-label": ", failed here" }, " \u00d7"), state.trial?.differs.includes(key) && h("span", { class: "rx-differs", "aria-label": ", differs from the run" }, " \u2260"))))),
-        state.kind === "MERGE" && !state.failed && predictButton(),
+        guessable() && predictButton(),
         !hidden() && h("button", { "data-key": "whatif", "aria-expanded": local.trying ? "true" : "false", click: () => { local.trying = !local.trying; later(); } }, "What if", !base.choices && h("small", {}, base.failed ? " (not here)" : " (needs a kernel)"))),
       !hidden() && local.trying && whatIf(),
       h("div", { class: "rx-saying" }, h("p", { class: `rx-says${state.failed && at() === steps.length - 1 ? " rm-err" : ""}` }, hidden() ? "Choose for every row what becomes of it, then reveal." : step.says),
@@ -226,7 +242,7 @@ function render({ model, el }) {
   function predictButton() {
     if (local.predict === "choosing") {
       const picks = model.get("picks") ?? {};
-      const missing = state.rows.length - Object.keys(picks).length;
+      const missing = guesses().length - Object.keys(picks).length;
       return [
         h("button", { "data-key": "predict", class: "rx-predict", click: reveal, disabled: missing > 0 }, missing ? `${missing} to choose` : "Reveal"),
         h("button", { "data-key": "cancel", click: cancel }, "Cancel"),
@@ -253,7 +269,7 @@ function render({ model, el }) {
   function reveal() {
     const picks = model.get("picks") ?? {};
     local.predict = "shown";
-    set({ score: state.rows.filter((row, index) => picks[index] === row.fate).length });
+    set({ score: guesses().filter(({ row, index }) => picks[index] === row.fate).length });
     later();
   }
 
@@ -377,16 +393,17 @@ function render({ model, el }) {
     const groups = [...new Set(state.rows.map((row) => row.group))];
     const active = chosen() >= 0 ? chosen() : 0;
     const note = state.failed && !state.rows.length ? ["not known"] : [`${state.rows.length} ${state.failed && !state.before.rows.length ? "of the error" : state.kind === "MERGE" ? "joined" : "chosen"}`];
+    const count = hidden() && state.kind !== "MERGE" && `${guesses().length} of the target`;
     if (state.untouched !== null) note.push(`${state.untouched} of the target not ${state.kind === "MERGE" ? "joined" : "chosen"}`);
     return h("section", { class: "rx-rows" },
-      h("h4", {}, "Rows ", h("small", {}, state.sample || note.join(", "))),
+      h("h4", {}, "Rows ", h("small", {}, count || state.sample || note.join(", "))),
       marked() !== null && h("p", { class: "rx-other" }, "Marked: the rows of ", clauseName(marked()), ". ", h("button", { class: "rx-link", "data-key": "all-rows", click: () => { local.focus = `[data-key="clause-${marked()}"]`; set({ clause: null }); } }, "All rows")),
-      hidden() && h("p", { class: "rx-says" }, model.get("duplicates") === "standard" ? "Duplicate rule: two source rows that change one target row end the MERGE." : "Duplicate rule: two source rows for one target row and clause end the MERGE."),
-      isScored() && h("p", { class: "rx-says" }, `${model.get("score")} of ${state.rows.length} right.`),
+      hidden() && state.kind === "MERGE" && h("p", { class: "rx-says" }, model.get("duplicates") === "standard" ? "Duplicate rule: two source rows that change one target row end the MERGE." : "Duplicate rule: two source rows for one target row and clause end the MERGE."),
+      isScored() && h("p", { class: "rx-says" }, scoreWords()),
       local.predict === "shown" && !isScored() && h("p", { class: "rx-says" }, "Your guesses were about another statement or source, so they do not count here."),
       state.rows.length > 0 && rowHead(),
       // While a guess is asked for, each row has a control of its own, which no option of a listbox may have.
-      h("div", { class: "rx-list", "data-key": "list", role: hidden() ? "list" : "listbox", "aria-label": "Rows" }, groups.map((group) =>
+      h("div", { class: "rx-list", "data-key": "list", role: hidden() ? "list" : "listbox", "aria-label": "Rows" }, hidden() && state.kind !== "MERGE" ? guesses().map(({ row, index }, place) => option(row, index, place === 0)) : groups.map((group) =>
         hidden()
           ? [h("div", { class: "rx-group", role: "presentation" }, group), state.rows.map((row, index) => row.group === group && option(row, index, index === active))]
           : h("div", { role: "group", "aria-label": group },
@@ -402,7 +419,7 @@ function render({ model, el }) {
   // A row that no clause looks at opens to its reasons.
   function alone({ cells, why, near }, index) {
     return h("li", {}, h("details", { open: local.opened.has(index), toggle: (event) => { local.opened[event.target.open ? "add" : "delete"](index); } },
-      h("summary", { "data-key": `other-${index}` }, h("b", {}, value(cells[0])), " ", h("span", { class: "rx-values" }, "(", listed(cells), ")")),
+      h("summary", { "data-key": `other-${index}` }, h("b", {}, value(cells[0])), " ", h("span", { class: "rx-values" }, "(", listed(cells), ")"), state.kind !== "MERGE" && markOf(state.rows.length + index, "none")),
       h("p", { class: "rm-p" }, why, near && ` ${near}`)));
   }
 
@@ -434,7 +451,6 @@ function render({ model, el }) {
   function option(row, index, active) {
     const picks = model.get("picks") ?? {};
     const dim = marked() !== null && marked() !== row.clause;
-    const right = isScored() && (picks[index] === row.fate ? "right" : `you chose ${picks[index]}`);
     return h("div", {
       role: hidden() ? "listitem" : "option", class: `rx-row${dim ? " rx-dim" : ""}`, "data-key": `row-${index}`, tabindex: active ? 0 : -1,
       "aria-selected": hidden() ? null : index === chosen() ? "true" : "false",
@@ -445,7 +461,7 @@ function render({ model, el }) {
       hidden()
         ? h("select", { "data-key": `pick-${index}`, "aria-label": `what becomes of ${rowName(row)}`, change: (event) => { set({ picks: { ...picks, [index]: event.target.value } }); } },
             h("option", { value: "", selected: !picks[index], disabled: true }, "choose"),
-            FATES.map((fate) => h("option", { value: fate, selected: picks[index] === fate }, fate)))
+            fates().map((fate) => h("option", { value: fate, selected: picks[index] === fate }, fate)))
         : [
             h("span", { class: "rx-strip", role: "img", "aria-label": row.marks.map(([text], at) => `clause ${at}: ${signOf(text)}`).join(", ") }, row.marks.map(([text, style, reason]) =>
               h("span", { class: text === "?" ? "rx-unknown" : `rm-${style}`, title: reason }, text))),
@@ -454,7 +470,7 @@ function render({ model, el }) {
       h("span", { class: "rx-values" },
         ["source", "target"].filter((side) => row[side]).map((side) => h("span", {}, h("b", {}, `${side} `), "(", listed(row[side]), ")",
           side === "source" && barred(row) && [" ", h("i", { class: "rx-unknown" }, "ON ?")])),
-        right && h("em", { class: right === "right" ? "rx-right" : "rx-wrong" }, ` ${right === "right" ? "\u2713" : "\u00d7"} ${right}`)),
+        markOf(index, row.fate)),
       // Where the panel is below the rows, a click shows the reasons in place. The panel has them for screen readers.
       !hidden() && index === chosen() && h("div", { class: "rx-inline", "aria-hidden": "true" },
         h("p", { class: "rx-why" }, row.gist, row.near && ` ${row.near}`), row.verdicts.map(verdictView)));
@@ -502,6 +518,7 @@ function render({ model, el }) {
   const clauseLane = (clause) => `${clause.number} ${state.clauses.length > 5 ? clause.style : clause.word.replace("DO NOTHING", "nothing")}`;
 
   function way() {
+    if (hidden() && state.kind !== "MERGE") return h("section", { class: "rx-way" }, h("h4", {}, "Path"), h("p", { class: "rm-p" }, "The paths appear with the answers."));
     const list = stations().filter((station) => steps.includes(station.key) && station.lanes.length > 0 && (!hidden() || ["read", "join"].includes(station.key)));
     if (!list.length) return h("section", { class: "rx-way" }, h("h4", {}, "Path"), h("p", { class: "rm-p" }, "No row came this far, or none was recorded."));
     const width = 360, gap = 64, tall = 24;
@@ -715,6 +732,9 @@ function render({ model, el }) {
     if (!state.rows.length) return ["no page", h("p", { class: "rm-p" }, "No page of this statement was recorded.")];
     const name = (row) => [`${state.rows[row.of].number ?? ""} `, value(state.rows[row.of].name)];
     if (!hidden() && key === "read" && state.kind === "MERGE" && !state.failed) return ["Both tables", bothTables()];
+    if (hidden() && state.kind !== "MERGE") {
+      return ["Rows of the target", table("Current page", state.sides.target.map(({ name, right }) => ({ number: "", name, right })), guesses().map(({ row }) => ({ of: null, cells: row.target })))];
+    }
     if (hidden() || key === "read" || key === "join") {
       const sides = ["source", "target"].filter((side) => state.sides[side].length);
       const channels = sides.flatMap((side) => state.sides[side].map(({ name, right }) => ({ number: side, name, right })));
@@ -802,7 +822,8 @@ function render({ model, el }) {
       else if (row.made) rows.push({ of, cells: [...row.made, ...why(row)], style: row.style, sign: row.fate === "INSERT" ? "+" : "~" });
       else if (row.target) rows.push({ of, cells: [...row.target, ...why(row)], sign: "" });
     });
-    for (const { cells } of state.others) rows.push({ of: null, cells: done ? [...cells, state.kind === "MERGE" ? "no partner" : "not chosen"] : cells, sign: "" });
+    if (hidden() && state.kind !== "MERGE") rows.splice(0, rows.length, ...guesses().map(({ row }) => ({ of: null, cells: row.target, sign: "" })));
+    else for (const { cells } of state.others) rows.push({ of: null, cells: done ? [...cells, state.kind === "MERGE" ? "no partner" : "not chosen"] : cells, sign: "" });
     const rest = (state.untouched ?? 0) - state.others.length;
     return h("section", { class: "rx-reader" }, h("h4", {}, "What a reader sees ", h("small", {}, done ? (notRun() ? "the version that there would be" : "the new version") : "the old version")),
       !columns.length ? h("p", { class: "rm-p" }, "The table is unchanged. Its rows are not in the trace.") :
@@ -851,7 +872,7 @@ function render({ model, el }) {
     const step = state.steps[at()], row = hidden() ? null : state.rows[chosen()];
     const told = {
       way: hidden() ? "Choose for every row what becomes of it, then reveal." : state.trial ? `${state.trial.tag}: ${state.meta.map(([text]) => text).join("")} ${state.trial.says}` : "As it ran.",
-      score: isScored() ? `${model.get("score")} of ${state.rows.length} right.` : "",
+      score: isScored() ? scoreWords() : "",
       step: hidden() ? "" : `${step.name}. ${step.says}`,
       row: row ? `${rowName(row)}: ${row.gist}` : "",
       clause: marked() === null ? "" : `Marked: the rows of ${clauseName(marked())}.`,

@@ -110,16 +110,20 @@ def explorer_styles() -> str:
 
 
 def has_predict(state: Mapping[str, Any]) -> bool:
-    return state["kind"] == "MERGE" and not state["failed"] and bool(state["rows"])
+    """Return whether rows of a state have outcomes to guess: an UPDATE and a DELETE need those that
+    they have not chosen.
+    """
+    hides = state["kind"] == "MERGE" or bool(state["others"])
+    return hides and not state["failed"] and bool(state["rows"])
 
 
 def opening(state: Mapping[str, Any], *, predict: bool = False) -> tuple[int, str]:
     """Return the initial row and step: the first updated row at the CASE, or the failed step; with
-    ``predict``, no row at the join.
+    ``predict``, no row, at the join if there is one.
     """
     keys = [step["key"] for step in state["steps"]]
     if predict:
-        return -1, "join"
+        return -1, "join" if "join" in keys else keys[0]
     if state["failed"]:
         return (0 if state["rows"] else -1), keys[-1]
     row = next((index for index, row in enumerate(state["rows"]) if row["fate"] == "UPDATE"), 0)

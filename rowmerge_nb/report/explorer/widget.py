@@ -57,8 +57,8 @@ class Explorer(anywidget.AnyWidget):
         trace: as for `rowmerge_nb.report.explorer.explorer_state.explorer_state`.
         again: reruns the statement; None if that is impossible.
         variants: the derived results under other options.
-        predict: begin with hidden outcomes, so that the learner guesses first. Only a MERGE that ran
-            has this mode.
+        predict: begin with hidden outcomes, so that the learner guesses first. A statement that
+            failed has no outcome to guess.
         first_line: the statement's line in the cell, from which an error counts.
 
     Raises:
