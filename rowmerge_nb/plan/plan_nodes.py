@@ -310,8 +310,8 @@ class CheckConstraints(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Fails the statement if a new row breaks a CHECK constraint of the table; one that is NULL"
-        " lets it pass."
+        "Fails the statement if a new row breaks a CHECK constraint of the table, for which NULL is"
+        " valid, or the check option of a view."
     )
     source: PlanNode
     checks: tuple[CheckConstraint, ...]

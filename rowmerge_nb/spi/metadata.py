@@ -131,6 +131,7 @@ class ConnectorViewDefinition:
         catalog: the default catalog for names in the query, like ``schema``.
         columns: the query's columns at the view's creation; if they differ now, the view is stale.
         run_as_invoker: SECURITY INVOKER, which has no effect.
+        check_option: ``CASCADED`` or ``LOCAL`` of a view WITH CHECK OPTION.
     """
 
     name: SchemaTableName
@@ -140,6 +141,7 @@ class ConnectorViewDefinition:
     columns: tuple[ColumnMetadata, ...]
     comment: str | None = None
     run_as_invoker: bool = False
+    check_option: str | None = None
 
 
 class ConnectorMetadata(ABC):

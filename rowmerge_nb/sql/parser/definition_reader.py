@@ -663,6 +663,12 @@ class DefinitionReader(AccessReader):
         self.note("'WITH'")
         tree = self.query_of_statement()
         query, span = st.Query(*self.whole(), tree), self.span_from(start)
+        check_option = None
+        if self.extended and self.accept("WITH"):
+            scope = self.accept("CASCADED", "LOCAL")
+            check_option = "CASCADED" if scope is None else scope.word
+            self.expect("CHECK")
+            self.expect("OPTION")
         return st.CreateView(
             *self.whole(),
             name,
@@ -671,6 +677,7 @@ class DefinitionReader(AccessReader):
             replace,
             comment.text if comment is not None else None,
             invoker,
+            check_option,
         )
 
     def _create_schema(self) -> st.CreateSchema:

@@ -534,7 +534,8 @@ class Truncate(Statement):
 class CreateView(Statement):
     """``CREATE [OR REPLACE] VIEW name [COMMENT 'text'] [SECURITY DEFINER | INVOKER] AS query``.
 
-    The text of ``query_span`` is stored.
+    The text of ``query_span`` is stored. The extended dialect has ``WITH [CASCADED | LOCAL] CHECK
+    OPTION`` at the end.
     """
 
     name: TableName
@@ -543,6 +544,7 @@ class CreateView(Statement):
     replace: bool
     comment: str | None = None
     invoker: bool = False
+    check_option: str | None = None
 
 
 @dataclass(frozen=True)

@@ -242,6 +242,109 @@ def test_wrong_statements_on_views_are_errors(engine: Engine, sql: str, code: st
     assert _rows(engine.table("t").to_pylist()) == before
 
 
+CHECKED = (
+    "CREATE VIEW v AS SELECT c AS kind, a AS id, b FROM t WHERE c = 'x'{}",
+    "CREATE VIEW w AS SELECT id, b, kind FROM v AS z WHERE z.b < 25{}",
+)
+OPTIONS = [
+    ("", " WITH CHECK OPTION"),
+    ("", " WITH LOCAL CHECK OPTION"),
+    (" WITH LOCAL CHECK OPTION", ""),
+    (" WITH CASCADED CHECK OPTION", " WITH LOCAL CHECK OPTION"),
+]
+WRITES = (
+    "UPDATE w SET b = b + 10",
+    "UPDATE w SET b = NULL WHERE id = 1",
+    "UPDATE w SET kind = 'z' WHERE id = 1",
+    "UPDATE w SET kind = 'z'  WHERE id = 99",
+    "UPDATE v SET kind = CAST(s.b AS varchar) FROM s WHERE s.a = v.id",
+    "INSERT INTO w (id, b) VALUES (9, 99)",
+    "INSERT INTO w VALUES (9, 24, 'x'), (10, 25, 'x')",
+    "INSERT INTO w VALUES (9, 24, 'x')",
+    "INSERT INTO w SELECT a, b, 'y' FROM s",
+    "DELETE FROM w",
+)
+
+
+@pytest.mark.parametrize("options", OPTIONS)
+def test_the_check_option_refuses_the_rows_that_postgresql_refuses(
+    engine: Engine, postgresql_session: DatabaseSession, options: tuple[str, str]
+) -> None:
+    there = postgresql_session
+    views = [text.format(option) for text, option in zip(CHECKED, options, strict=True)]
+    for sql in WRITES:
+        there.execute("DROP TABLE IF EXISTS t, s CASCADE")
+        for text in (*TABLES, *views):
+            there.execute(text)
+        before = _here(engine)
+        engine.run_script("DROP VIEW w; DROP VIEW v")
+        for text in views:
+            engine.run(text)
+        violation: RowMergeError | None = None
+        try:
+            there.execute(sql)
+        except RowMergeError as error:
+            violation = error
+        if violation is not None:
+            assert violation.code == "CONSTRAINT_VIOLATION"
+            view = violation.message.split('"')[1]
+            with pytest.raises(RowMergeError, match=f"check option of the view {view}: ") as caught:
+                engine.run(sql)
+            assert caught.value.code == "CONSTRAINT_VIOLATION"
+            assert "It happened in a row for memory.default.t. The first such row has" in str(
+                caught.value
+            )
+            assert _rows(engine.table("t").to_pylist()) == before
+        else:
+            engine.run(sql)
+            expected = _rows(there.query("SELECT * FROM t"))
+            assert _rows(engine.table("t").to_pylist()) == expected
+    there.execute("DROP TABLE t, s CASCADE")
+
+
+def test_the_check_option_holds_for_the_clauses_of_a_merge(engine: Engine) -> None:
+    before = _here(engine)
+    engine.run(f"CREATE OR REPLACE VIEW v AS {VIEWS[0].partition(' AS ')[2]} WITH CHECK OPTION")
+    assert "\nWITH CASCADED CHECK OPTION" in str(engine.run("SHOW CREATE VIEW v").explained)
+    insert = MERGE + "WHEN NOT MATCHED THEN INSERT (id, b, kind) VALUES (s.a, s.b, {})"
+    for sql, row in (
+        (insert.format("'q'"), "new.a = 3"),
+        (insert.format("NULL"), "new.a = 3"),
+        (MERGE + "WHEN MATCHED THEN UPDATE SET kind = CAST(s.b AS varchar)", "new.a = 1"),
+    ):
+        with pytest.raises(RowMergeError, match="check option of the view v") as caught:
+            engine.run(sql)
+        assert caught.value.code == "CONSTRAINT_VIOLATION"
+        assert "(c = 'x')" in caught.value.message
+        assert row in str(caught.value.hint)
+        assert _rows(engine.table("t").to_pylist()) == before
+    assert engine.run(insert.format("'x'")).counts["INSERT"] == 2
+    assert engine.run(MERGE + "WHEN MATCHED THEN DELETE").counts["DELETE"] == 3
+
+
+@pytest.mark.parametrize(
+    ("query", "why"),
+    [
+        ("SELECT a, count(*) AS n FROM t GROUP BY a", "has GROUP BY"),
+        ("SELECT a FROM t WHERE a IN (SELECT a FROM s)", "has a subquery"),
+        ("SELECT a FROM t WHERE random() < 2", "or a random value"),
+    ],
+)
+def test_a_check_option_that_cannot_be_kept_is_refused_at_its_view(
+    engine: Engine, query: str, why: str
+) -> None:
+    _here(engine)
+    create = f"CREATE VIEW checked AS {query} WITH CHECK OPTION"
+    with pytest.raises(RowMergeError, match="WITH CHECK OPTION") as caught:
+        engine.run(create)
+    assert (caught.value.code, caught.value.line, caught.value.column) == ("NOT_SUPPORTED", 1, 1)
+    assert why in caught.value.message
+    assert "checked" not in engine.names("memory", "default")
+    with pytest.raises(RowMergeError, match="mismatched input 'WITH'") as caught:
+        engine.run(create, dialect="trino")
+    assert "--dialect extended" in str(caught.value.hint)
+
+
 def test_trinos_dialect_changes_no_view(engine: Engine) -> None:
     _here(engine)
     with pytest.raises(RowMergeError, match="Updating views is not supported"):

@@ -81,7 +81,7 @@ class _Reader:
                 f" {condition.type}",
             )
         condition_text = formatted(node, self.text)
-        value = _refusing(condition, f"Check constraint violation: {condition_text}")
+        value = refusing(condition, f"Check constraint violation: {condition_text}")
         return a.CheckConstraint(
             condition_text,
             self.context.placed(value, self.span, f"in a row for {self.table.display}"),
@@ -116,13 +116,15 @@ class _Reader:
         self.context.error(code, message, self.span, self.hint)
 
 
-def _refusing(condition: e.Typed, message: str) -> e.Typed:
+def refusing(condition: e.Typed, message: str, *, allows_null: bool = True) -> e.Typed:
     """Return a value that fails if the condition is false; in the form of NOT NULL checks, which
     pages compute.
     """
     yes = e.Constant(BOOLEAN, "true")
     if condition.type == UNKNOWN:
         condition = e.Constant(BOOLEAN, None)
-    holds = e.Apply(BOOLEAN, "case", (e.Apply(BOOLEAN, "coalesce", (condition, yes)), yes))
+    if allows_null:
+        condition = e.Apply(BOOLEAN, "coalesce", (condition, yes))
+    holds = e.Apply(BOOLEAN, "case", (condition, yes))
     failure = e.Apply(BOOLEAN, "fail", (), ("CONSTRAINT_VIOLATION", message))
     return e.Apply(BOOLEAN, "coalesce", (holds, failure))

@@ -15,6 +15,7 @@ from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql, name_in_sql
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
+from rowmerge_nb.sql.analyzer.statements.updatable_views import check_option_of
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
 from rowmerge_nb.sql.parser.statement_reader import parse_query
@@ -111,7 +112,10 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
         columns,
         statement.comment,
         statement.invoker,
+        statement.check_option,
     )
+    if view.check_option is not None:
+        check_option_of(context, a.ViewBinding(name, view), span)
     return definition(context, "CREATE VIEW", name, view=view)
 
 
@@ -398,9 +402,10 @@ def _view_text(context: Context, name: st.TableName, view: a.ViewBinding | None)
     definition = view.definition
     security = "INVOKER" if definition.run_as_invoker else "DEFINER"
     query = formatted_query(parse_query(definition.original_sql), definition.original_sql)
+    option = f"\nWITH {definition.check_option} CHECK OPTION" if definition.check_option else ""
     return (
         f"CREATE VIEW {name_in_sql(view.name)}{_comment(' ', definition.comment)} SECURITY {security}"
-        f" AS\n{query}"
+        f" AS\n{query}{option}"
     )
 
 

@@ -19,7 +19,6 @@ from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value, refusing
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
-from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.evolved_types import (
     evolved_type,
     new_type,
@@ -98,8 +97,8 @@ class _MergeAnalyzer:
         )
         on = on_analyzer.boolean(statement.on, _ON)
         on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
-        checks = check_constraints(
-            context, self.target, context.statement_span(statement.target.span)
+        checks = replace(self.changed, table=self.target).checks(
+            context, context.statement_span(statement.target.span)
         )
         clauses = tuple(
             (

@@ -20,7 +20,6 @@ from rowmerge_nb.sql.analyzer.statements.assigned_values import filled_rows, has
 from rowmerge_nb.sql.analyzer.statements.call import call
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
 from rowmerge_nb.sql.analyzer.statements.conflicts import analyze_conflict
-from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.definitions import (
     create_schema,
     create_view,
@@ -216,7 +215,7 @@ def _insert(context: Context, statement: st.Statement) -> a.Analysis:
     result = QueryAnalyzer(context).query(query)
     columns = _insert_columns(context, statement, changed, result.fields)
     check_inserted(context, statement, changed.visible, changed.labelled(columns), result.fields)
-    checks = check_constraints(context, target, span, subqueries=True)
+    checks = changed.checks(context, span, subqueries=True)
     filled_names = {column.name for column in columns}
     omitted = {
         c.name: default_value(context, target, c, span)

@@ -13,9 +13,11 @@ from rowmerge_nb.sql.analyzer.column_names import column_list, name_in_sql
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints, refusing
 from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
+from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
 
 if TYPE_CHECKING:
@@ -39,6 +41,7 @@ class ChangedTable:
         order: the positions in ``table`` of the columns of ``visible``.
         conditions: the WHERE of the view and of views below it, with their texts' contexts and the
             names by which they call the table.
+        guards: those of them that new rows must meet, by WITH CHECK OPTION.
         computed: the columns of the view that are not in ``visible``.
         placeholders: the fields of ``table`` in the values of ``computed``.
     """
@@ -47,6 +50,7 @@ class ChangedTable:
     visible: a.TableBinding
     order: tuple[int, ...]
     conditions: tuple[_Condition, ...] = ()
+    guards: tuple[_Condition, ...] = ()
     computed: tuple[_ComputedColumn, ...] = ()
     placeholders: tuple[ScopeField, ...] = ()
 
@@ -137,6 +141,13 @@ class ChangedTable:
         parts = tuple(condition.analyze(fields) for condition in self.conditions)
         return both(*parts) if parts else None
 
+    def checks(
+        self, context: Context, span: st.Span, *, subqueries: bool = False
+    ) -> tuple[a.CheckConstraint, ...]:
+        """Return the table's CHECK constraints and the check options of views."""
+        constraints = check_constraints(context, self.table, span, subqueries=subqueries)
+        return constraints + tuple(guard.check(context, self.table, span) for guard in self.guards)
+
     def with_where(
         self, condition: e.Typed | None, expression: a.TypedExpression
     ) -> a.TypedExpression:
@@ -153,6 +164,7 @@ class _Condition:
     node: s.Expression
     below: ChangedTable
     qualifier: tuple[str, ...]
+    view: str
 
     def analyze(self, fields: Sequence[ScopeField]) -> e.Typed:
         below = self.below
@@ -164,6 +176,24 @@ class _Condition:
         scope = Scope((*own_fields, *computed_fields))
         analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHERE clause"))
         return analyzer.condition(self.node, _WHERE)
+
+    def check(self, context: Context, table: a.TableBinding, span: st.Span) -> a.CheckConstraint:
+        """Return what new rows of the table must meet, so that the view shows them."""
+        fields = tuple(ScopeField(c.name, c.name, c.type) for c in table.columns)
+        condition = self.analyze(fields)
+        if not e.is_deterministic(condition) or any(
+            isinstance(part, e.Subquery) for part in e.walk(condition)
+        ):
+            context.refuse(
+                f"WITH CHECK OPTION of the view {self.view} has a subquery or a random value in"
+                " its WHERE",
+                span,
+                "Create the view without WITH CHECK OPTION.",
+            )
+        text = formatted(self.node, self.context.text)
+        message = f"New row violates the check option of the view {self.view}: {text}"
+        value = refusing(condition, message, allows_null=False)
+        return a.CheckConstraint(text, context.placed(value, span, f"in a row for {table.display}"))
 
 
 @dataclass(frozen=True)
@@ -248,9 +278,14 @@ def _of_view(context: Context, view: a.ViewBinding, span: st.Span, refusal: str)
     inner.refuse_frame(base.table, "a view of it cannot be changed", span)
     shown_columns = _ViewColumns(inner, view, base, qualifier or names, refuse)
     shown_columns.read(select)
-    conditions = base.conditions
+    conditions, guards = base.conditions, base.guards
     if select.where is not None:
-        conditions += (_Condition(inner, select.where, base, qualifier or names),)
+        display = name_in_sql(view.name[-1:])
+        own = _Condition(inner, select.where, base, qualifier or names, display)
+        conditions += (own,)
+        guards += (own,) if view.definition.check_option == "LOCAL" else ()
+    if view.definition.check_option == "CASCADED":
+        guards = conditions
     columns = tuple(
         replace(base.table.columns[index], name=name) for index, name in shown_columns.plain.items()
     )
@@ -260,9 +295,17 @@ def _of_view(context: Context, view: a.ViewBinding, span: st.Span, refusal: str)
         visible,
         tuple(shown_columns.plain),
         conditions,
+        guards,
         tuple(shown_columns.computed),
         shown_columns.placeholders,
     )
+
+
+def check_option_of(context: Context, view: a.ViewBinding, span: st.Span) -> None:
+    """Raise NOT_SUPPORTED for a view WITH CHECK OPTION that cannot be changed."""
+    refusal = "WITH CHECK OPTION needs a view that can be changed"
+    changed = _of_view(context, view, span, refusal)
+    changed.checks(context, span, subqueries=True)
 
 
 def viewed_table(view: a.ViewBinding) -> tuple[str, ...] | None:

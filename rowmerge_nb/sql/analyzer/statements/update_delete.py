@@ -13,7 +13,6 @@ from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.statements.assigned_values import assigned_value
-from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints
 from rowmerge_nb.sql.analyzer.statements.merge import as_field, first_unfit
 from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
@@ -45,7 +44,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     fields = changed.named(own)
     hidden = _fields(context, statement, target.hidden, hidden=True)
     indexes = [changed.order[index] for index in _assigned(context, statement, changed)]
-    checks = check_constraints(context, target, context.statement_span(statement.target.span))
+    checks = changed.checks(context, context.statement_span(statement.target.span))
     readable_fields = (*fields, *changed.computed_fields(own), *hidden)
     where = _where(context, statement, changed, own, readable_fields, queries)
     scope = Scope(readable_fields)
