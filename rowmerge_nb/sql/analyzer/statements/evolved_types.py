@@ -6,11 +6,19 @@ Only changes that Iceberg allows: wider integers, real to double, and more digit
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type, is_wider
-from rowmerge_nb.sql.typed.type_rules import instant, parts_of
+from rowmerge_nb.sql.typed.type_rules import (
+    as_decimal,
+    instant,
+    is_exact,
+    is_float,
+    is_numeric,
+    parts_of,
+    precision_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -112,3 +120,51 @@ def type_changes(path: str, before: Type, after: Type) -> Iterator[tuple[str, st
             )
         else:
             yield f"{path}.{label}", "", str(after.parameters[index])
+
+
+_DIGITS: Final = {"double": 15, "real": 6}
+"""The decimal digits that each value of a type has."""
+
+
+def type_losses(path: str, column: Type, value: Type) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the path, the type of a column's part, the type of its value, and how the column changes
+    such values without an error.
+
+    >>> from rowmerge_nb.spi.types import parse_type
+    >>> column, value = parse_type("row(a integer, b date)"), parse_type("row(a real, b date)")
+    >>> list(type_losses("v", column, value))
+    [('v.a', 'integer', 'real', 'rounded')]
+    """
+    if column.base == value.base and column.base in {"row", "array", "map"}:
+        labels: list[str] = {"array": ["element"], "map": ["key", "value"]}.get(
+            column.base, [quoted_where_needed(str(name)) for name in column.fields]
+        )
+        for label, *parts in zip(labels, column.parameters, value.parameters, strict=False):
+            yield from type_losses(f"{path}.{label}", *parts)
+    elif verb := _loss(column, value):
+        yield path, str(column), str(value), verb
+
+
+def _loss(column: Type, value: Type) -> str:
+    if is_numeric(column) and is_numeric(value):
+        return "rounded" if _is_rounded(column, value) else ""
+    (base, _, zone), (value_base, _, value_zone) = (
+        part.base.partition(" with ") for part in (column, value)
+    )
+    if value_base not in {"time", "timestamp"}:
+        return ""
+    if base == "date":
+        return "cut to their day"
+    if value_zone and not zone:
+        return "stored without their zone"
+    return "rounded" if precision_of(column) < precision_of(value) else ""
+
+
+def _is_rounded(column: Type, value: Type) -> bool:
+    if is_float(value):
+        return column.base not in {"double", value.base}
+    if is_float(column):
+        digits: int = as_decimal(value).parameters[0]
+        return digits > _DIGITS[column.base]
+    scale: int = as_decimal(value).parameters[1]
+    return is_exact(column) and as_decimal(column).parameters[1] < scale

@@ -24,6 +24,7 @@ from rowmerge_nb.sql.analyzer.statements.evolved_types import (
     new_type,
     type_at,
     type_changes,
+    type_losses,
 )
 from rowmerge_nb.sql.analyzer.statements.fields_by_name import (
     FieldMismatchError,
@@ -697,6 +698,7 @@ class _MergeAnalyzer:
             )
         values: list[a.TypedExpression | None] = [None] * len(self.fields)
         for index, (value, span) in zip(indexes, assigned, strict=True):
+            self._note_loss(self.fields[index], value)
             column_type = self.fields[index].type
             words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
             values[index] = typed(
@@ -716,6 +718,18 @@ class _MergeAnalyzer:
         if clause.operation is Operation.INSERT:
             self._default(clause, values)
         return tuple(values)
+
+    def _note_loss(self, field: ScopeField, value: e.Typed) -> None:
+        """Add a notice if a type that does not evolve changes values silently."""
+        if self.statement.evolution is None or isinstance(value, e.Constant):
+            return
+        path = quoted_where_needed(field.name or "")
+        for part, column_type, value_type, verb in type_losses(path, field.type, value.type):
+            self.context.notice(
+                f"{part} keeps the type {column_type}: values of {value_type} are {verb}. WITH SCHEMA"
+                " EVOLUTION does not change it to their type.",
+                self.statement.evolution,
+            )
 
     def _starred_text(self, value: e.Typed) -> str:
         """Return a value of ``*`` as a list of columns would have it; "" for a row of fields."""
