@@ -13,6 +13,7 @@ from rowmerge_nb.sql.spark.casts import json_casts as casts_json
 from rowmerge_nb.sql.spark.casts import moment_casts as casts_moments
 from rowmerge_nb.sql.spark.casts import number_casts as casts_number
 from rowmerge_nb.sql.spark.casts import text_casts as casts_text
+from rowmerge_nb.sql.spark.casts.float_texts import EXACT_REALS, shortest_real
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.type_rules import (
@@ -33,10 +34,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.spark.casts.text_casts import Writer
 
-_BELOW, _ABOVE = "0.9999999999999991D", "1.0000000596046448D"
-"""Factors that move a real, as a double, by a millionth of the distance between reals, or to the
-nearest limit.
-"""
 _NUMBERS: Final = frozenset({*RANGES, "decimal", "real", "double"})
 _MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _NESTED: Final = frozenset({"array", "map", "row"})
@@ -234,48 +231,47 @@ def _float_to_decimal(text: str, source: Type, target: Type) -> str:
 
     Finding that form is slow. Spark rounds Java's form of a double, and the exact value of a real:
     both are as near to the number as the shortest form, so only a number that is as near to the
-    middle of two results can have another one. A text of few digits is the shortest itself.
+    middle of two results can have another one.
     """
-    near, longest = ("2e-7D", 7) if source.base == "real" else ("1e-15D", 16)
+    is_real = source.base == "real"
+    near = "2e-7D" if is_real else "1e-15D"
     scaled = f"(abs({text}) * 1e{target.parameters[1]}D)"
     decimal = spark_type(target)
     java = f"CAST({text} AS STRING)"
+    is_shortest = (
+        EXACT_REALS.format(size=f"abs({text})") if is_real else f"length({java}) <= {_FEW_LETTERS}"
+    )
     # In a lambda, Spark interprets the rare case, and Java can compile the others.
-    shortest = f"transform(array({text}), `$f` -> {_shortest('`$f`', source)})[0]"
+    shortest = (
+        shortest_real(text)
+        if is_real
+        else f"transform(array({text}), `$f` -> {_shortest('`$f`')})[0]"
+    )
     return (
         f"CASE WHEN abs({scaled} % 1D - 0.5D) > {scaled} * {near} THEN try_cast({text} AS {decimal})"
-        f" WHEN length({java}) <= {longest} THEN try_cast({java} AS {decimal})"
+        f" WHEN {is_shortest} THEN try_cast({java} AS {decimal})"
         f" WHEN {text} IS NOT NULL THEN try_cast({shortest} AS {decimal}) END"
     )
 
 
-def _shortest(text: str, source: Type) -> str:
-    """Write the shortest decimal form of a float; before Java 19, Java's own may be longer.
+_FEW_LETTERS: Final = 16
+"""Up to this length, Java's text of a double has the fewest digits."""
 
-    Every shorter text is among those tried, from 6 digits for a real and 15 for a double. Java
-    knows a real's digits exactly: of two equally near ones the even one is chosen; next to a power
-    of two, the only match may be the one above.
+
+def _shortest(text: str) -> str:
+    """Write the shortest decimal form of a double; before Java 19, Java's own may be longer.
+
+    Every shorter text is among those tried, from 15 digits.
     """
-    name, fewest, most = ("FLOAT", 6, 9) if source.base == "real" else ("DOUBLE", 15, 17)
 
-    def rounded_text(number: str, digits: int) -> str:
-        return f"format_string('%.{digits - 1}E', {number})"
+    def rounded_text(digits: int) -> str:
+        return f"format_string('%.{digits - 1}E', {text})"
 
-    def is_it(number: str) -> str:
-        return f"try_cast({number} AS {name}) = {text}"
-
-    branches = []
-    for digits in range(fewest, most):
-        near = rounded_text(text, digits)
-        if name == "DOUBLE":
-            branches.append(f"WHEN {is_it(near)} THEN {near}")
-            continue
-        below, above = (rounded_text(f"({text} * {factor})", digits) for factor in (_BELOW, _ABOVE))
-        even = f"{below} RLIKE '[02468]E' AND {is_it(below)}"
-        branches.append(
-            f"WHEN {is_it(near)} THEN IF({even}, {below}, {near}) WHEN {is_it(above)} THEN {above}"
-        )
-    return f"CASE {' '.join(branches)} ELSE {rounded_text(text, most)} END"
+    branches = (
+        f"WHEN try_cast({rounded_text(digits)} AS DOUBLE) = {text} THEN {rounded_text(digits)}"
+        for digits in (15, 16)
+    )
+    return f"CASE {' '.join(branches)} ELSE {rounded_text(17)} END"
 
 
 # -- JSON -------------------------------------------------------------------------------------------------------------

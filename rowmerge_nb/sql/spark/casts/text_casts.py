@@ -8,9 +8,11 @@ Regular expressions are in Spark SQL literals, so backslashes are doubled; brace
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Final, TypeAlias
 
+from rowmerge_nb.sql.spark.casts.float_texts import shown_double, shown_real
 from rowmerge_nb.sql.spark.casts.moment_casts import from_micros, local, micros, with_zone, zone_of
 from rowmerge_nb.sql.spark.text import fail, groups, once
 from rowmerge_nb.sql.typed.cast_rules import NUMBERS_IN_ERRORS
@@ -384,88 +386,8 @@ def _shown_months(text: str) -> str:
 
 
 def _float_to_text(text: str, source: Type, target: Type, safe: bool) -> str:
-    number_text = _shown_real(text) if source.base == "real" else shown_double(text)
+    number_text = shown_real(text) if source.base == "real" else shown_double(text)
     return fitting(number_text, source, target, safe, plain=f"CAST({text} AS STRING)")
-
-
-def _scientific(text: str, number: str) -> str:
-    """Write a float in scientific form, except for NaN, infinities and zero."""
-    sign = f"IF(CAST({text} AS STRING) LIKE '-%', '-', '')"
-    return (
-        f"CASE WHEN {text} IS NULL OR isnan({text}) OR abs({text}) = CAST('Infinity' AS DOUBLE)"
-        f" THEN CAST({text} AS STRING) WHEN {text} = 0 THEN concat({sign}, '0E0') ELSE"
-        f" concat({sign}, {number}) END"
-    )
-
-
-def shown_double(text: str) -> str:
-    """Write a double like Trino: 1.0E0, 1.23456789E5.
-
-    From 10,000,000, and below 0.001, this is how Java writes it. The first condition and all
-    values have Java's text, so Spark makes it once for each row.
-    """
-    size, java = f"abs({text})", f"CAST({text} AS STRING)"
-    negative = f"IF({text} < 0, 1, 0)"
-    powers = " ".join(f"WHEN {size} < 1e{power + 1}D THEN 'E{power}'" for power in range(6))
-    whole = f"rtrim('0', replace({java}, '.0', ''))"
-    broken = _pointed(f"replace({java}, '.', '')", negative)
-    digits = (
-        f"CASE WHEN {text} % 1D <> 0 THEN {broken} WHEN"
-        f" char_length({whole}) = 1 + {negative} THEN concat({whole}, '.0') ELSE"
-        f" {_pointed(whole, negative)} END"
-    )
-    places = f"CASE WHEN {size} >= 0.1D THEN 1 WHEN {size} >= 0.01D THEN 2 ELSE 3 END"
-    first = f"({places} + {negative} + 2)"
-    fraction = (
-        f"concat(IF({text} < 0, '-', ''), substring({java}, {first}, 1), '.',"
-        f" coalesce(nullif(substring({java}, {first} + 1), ''), '0'), 'E-', {places})"
-    )
-    return (
-        f"CASE WHEN {java} IN ('0.0', '-0.0') THEN replace({java}, '.0', 'E0') WHEN {size} >= 1D"
-        f" AND {size} < 1e7D THEN concat({digits}, CASE {powers} ELSE 'E6' END) WHEN {size} >="
-        f" 0.001D AND {size} < 1D THEN {fraction} ELSE {java} END"
-    )
-
-
-def _pointed(digits: str, sign: str) -> str:
-    """Write digits with a point behind the first one, which follows a ``sign`` of 0 or 1 letters."""
-    return f"overlay({digits} PLACING '.' FROM 2 + {sign} FOR 0)"
-
-
-_POWERS: Final = f"array({', '.join(f'1e{power}D' for power in range(10))})"
-
-
-def _shown_real(text: str) -> str:
-    """Write a real like Trino, with seven digits at most.
-
-    From 0.001 to 10,000,000, the product with a power of ten is exact.
-    """
-    size = f"CAST(abs({text}) AS DOUBLE)"
-    exponent = " ".join(
-        f"WHEN {size} >= 1e{power}D THEN {power}" for power in range(_SEVEN_DIGITS - 1, -3, -1)
-    )
-    digits = f"CAST(floor({size} * get({_POWERS}, 6 - e) + 0.5D) AS STRING)"
-    rest = "coalesce(nullif(rtrim('0', substring(n, 2)), ''), '0')"
-    # Rounded up to eight digits, the number has one place more.
-    plain = (
-        f"transform(array(CASE {exponent} ELSE -3 END), e -> transform(array({digits}), n ->"
-        f" concat(IF({text} < 0, '-', ''), substring(n, 1, 1), '.', {rest}, 'E', e + length(n) -"
-        f" {_SEVEN_DIGITS}))[0])[0]"
-    )
-    number_text = (
-        f"format_string('%.6E', IF(abs({text}) < 1.17549435E-38D, CAST(CAST(abs({text}) AS STRING)"
-        f" AS DOUBLE), CAST(abs({text}) AS DOUBLE)))"
-    )
-    far_digits = f"rtrim('0', substring({number_text}, 3, 6))"
-    far_exponent = f"CAST(CAST(substring({number_text}, 10) AS INT) AS STRING)"
-    body = (
-        f"concat(substring({number_text}, 1, 2), IF({far_digits} = '', '0', {far_digits}), 'E',"
-        f" {far_exponent})"
-    )
-    return f"IF({size} >= 0.001D AND {size} < 1e7D, {plain}, {_scientific(text, body)})"
-
-
-_SEVEN_DIGITS: Final = 7
 
 
 _UNCHECKED: Final = frozenset({"json", "timestamp", "timestamp with time zone"})
@@ -476,13 +398,17 @@ _CANNOT: Final = frozenset({"boolean", "time", "interval day to second", "interv
 """Types with other words in the error of a text that is too long."""
 
 
+_LONGEST: Final = {"boolean": 5, "bigint": 20, "real": 13, "double": 24}
+"""The length of the longest text of a type, as of -1.175494E-38."""
+
+
 def _in_base_64(text: str) -> str:
     return rf"translate(base64(encode({text}, 'UTF-8')), '\r\n', '')"
 
 
 def fitting(text: str, source: Type, target: Type, safe: bool, plain: str | None = None) -> str:
     """Write a text, or an error if it is too long."""
-    if not target.parameters:
+    if not target.parameters or target.parameters[0] >= _LONGEST.get(source.base, math.inf):
         return text
     length = target.parameters[0]
     words = ["'Value '", text] if plain is None else ["'Value '", plain, "' ('", text, "')'"]
