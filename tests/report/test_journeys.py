@@ -185,7 +185,8 @@ def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> N
         == "Source row 3 ('Ed') would match target row 'ed' in the same case."
     )
     html = unescape(render_html(report, show="journeys"))
-    assert html.count("would match target row") == 1
+    assert html.count("<div>Source row 3 ('Ed') would match target row") == 1
+    assert html.count("<b>Near miss.</b>") == 1, "a choice of parts does not hide it"
 
 
 def test_reasons_stand_in_the_order_of_the_clauses_also_those_that_are_about_other_rows() -> None:

@@ -45,7 +45,8 @@ PARTS: Final = (
 """The parts of a report, in order.
 
 ``outcome`` is always shown, ``verdicts`` only on request. ``journeys`` is also shown by default if
-it covers all rows. ``near`` and ``check`` are shown if they have content.
+it covers all rows. ``near`` and ``check`` are warnings: any choice of parts shows them if they have
+content.
 """
 PRESETS: Final = {
     "short": ("outcome", "check", "diff"),
@@ -161,6 +162,7 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         selected = {
             "outcome",
             "check",
+            "near",
             *(part for name in names if name for part in PRESETS.get(name, (name,))),
         }
         if unknown := sorted(selected - set(PARTS)):

@@ -56,6 +56,9 @@ class Context:
     extended = False
     """Whether the dialect is the extended one."""
 
+    stores = False
+    """Whether the statement stores rows, so that a surprise may remain unseen."""
+
     def __init__(self, text: str, tables: AnalyzerCatalogs, era: Era) -> None:
         self.text = text
         self.tables = tables

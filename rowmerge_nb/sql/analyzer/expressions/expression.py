@@ -28,6 +28,10 @@ from rowmerge_nb.sql.analyzer.column_names import column_in_sql, offer, split_na
 from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
 from rowmerge_nb.sql.analyzer.expressions.comparison_hints import comparison_hint
 from rowmerge_nb.sql.analyzer.expressions.concatenation import concatenated
+from rowmerge_nb.sql.analyzer.expressions.conversion_notices import (
+    note_double_text,
+    note_session_zone,
+)
 from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
 from rowmerge_nb.sql.analyzer.expressions.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.expressions.json_constructors import json_constructor
@@ -587,6 +591,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
         note_null_comparison(self.context, node.operator, node.left, node.right, node.span)
+        note_session_zone(self.context, ((node.left, left.type), (node.right, right.type)))
         common = common_type(left.type, right.type)
         if common is None:
             # Trino has only =, < and <=.
@@ -659,7 +664,10 @@ class ExpressionAnalyzer(CallAnalyzer):
         return e.Apply(BOOLEAN, "not", (operand,))
 
     def _between(self, node: s.Between) -> e.Typed:
-        value, low, high = (self.analyze(part) for part in (node.value, node.low, node.high))
+        parts = (node.value, node.low, node.high)
+        value, low, high = (self.analyze(part) for part in parts)
+        types = (value.type, low.type, high.type)
+        note_session_zone(self.context, zip(parts, types, strict=True))
         common = common_type(value.type, low.type)
         common = common_type(common, high.type) if common else None
         if common is not None:
@@ -728,6 +736,7 @@ class ExpressionAnalyzer(CallAnalyzer):
 
     def _is_distinct(self, node: s.IsDistinct) -> e.Typed:
         left, right = self.analyze(node.value), self.analyze(node.right)
+        note_session_zone(self.context, ((node.value, left.type), (node.right, right.type)))
         common = common_type(left.type, right.type)
         if common is None:
             self.context.error(
@@ -801,6 +810,7 @@ class ExpressionAnalyzer(CallAnalyzer):
             self.refuse(
                 f"The cast of {value.type} to {target} is not supported by this engine", node
             )
+        note_double_text(self.context, node, value, target, self.scope.fields)
         return e.Apply(target, "cast", (value,), "try" if node.safe else None)
 
     def _check_precision(self, source: Type, target: Type, node: s.Expression) -> None:

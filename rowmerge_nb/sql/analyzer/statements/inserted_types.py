@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql, column_list
+from rowmerge_nb.sql.analyzer.expressions.conversion_notices import note_stored_zone
 from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed.expressions import Column
@@ -46,6 +47,11 @@ def check_inserted(
                 star=_has_star(statement.query.tree),
             ),
         )
+    for column, field in zip(columns, fields, strict=False):
+        if field.table and field.name:
+            types = (field.type, column.type)
+            text, span = column_in_sql(field.name), statement.query.tree.span
+            note_stored_zone(context, span, text, types, column.name)
 
 
 def _insert_hint(

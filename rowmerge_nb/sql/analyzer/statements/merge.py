@@ -14,6 +14,7 @@ from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql, column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.expressions.conversion_notices import note_stored_zone
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -701,6 +702,14 @@ class _MergeAnalyzer:
             self._note_loss(self.fields[index], value)
             column_type = self.fields[index].type
             words = f"in the value for column '{self.fields[index].name}' of clause {clause.number}"
+            if isinstance(value, e.Column):
+                text = (
+                    self._starred_text(value)
+                    if clause.star is not None
+                    else span.of(self.context.text)
+                )
+                types = (value.type, column_type)
+                note_stored_zone(self.context, span, text, types, str(self.fields[index].name))
             values[index] = typed(
                 self.context, self.context.stored(value, column_type), span, words
             )

@@ -69,6 +69,7 @@ def analyze(
     context = Context(statement.text, tables, era)
     context.extended = dialect == "extended"
     context.refusals = []
+    context.stores = isinstance(statement, _STORING)
     with room():
         for form in statement.forms:
             context.notice(form.message, form.span)
@@ -119,6 +120,7 @@ def _explain(context: Context, statement: st.Statement) -> a.Analysis:
     return a.ExplainAnalysis(statement.text, inner.bindings, inner.notices, statement, inner)
 
 
+_STORING: Final = (st.Insert, st.Update, st.Merge, st.CreateTable)
 _WITH_COLUMNS: Final = (
     st.Query,
     st.Insert,

@@ -9,6 +9,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
 from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
+from rowmerge_nb.sql.analyzer.expressions.conversion_notices import note_stored_zone
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
@@ -22,6 +23,7 @@ from rowmerge_nb.sql.analyzer.statements.updatable_views import (
     changed_table,
 )
 from rowmerge_nb.sql.tree import statements as st
+from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.type_rules import is_assignable
 
 if TYPE_CHECKING:
@@ -83,6 +85,9 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     for index, value, node in zip(indexes, values, statement.values, strict=True):
         column_type = fields[index].type
         words = f"in the value for column '{fields[index].name}'"
+        if isinstance(value, Column):
+            text, types = node.span.of(context.text), (value.type, column_type)
+            note_stored_zone(context, node.span, text, types, str(fields[index].name))
         assigned_values[index] = typed(
             context, context.stored(value, column_type), node.span, words
         )

@@ -1,0 +1,139 @@
+"""Notices about doubles as text, and about timestamps without a zone beside those with one."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pytest
+
+from rowmerge_nb.spi.metadata import ColumnMetadata
+from rowmerge_nb.spi.types import parse_type
+from rowmerge_nb.sql.analyzer.analysis import TableBinding
+from rowmerge_nb.sql.typed.zones import in_session_zone
+from tests.sql.support import FakeTables, meaning
+
+ZONED = "timestamp(6) with time zone"
+
+
+def tables() -> FakeTables:
+    found = FakeTables(
+        {
+            "t": [
+                ("id", "varchar"),
+                ("seen", ZONED),
+                ("at", "timestamp(6)"),
+                ("x", "double"),
+                ("ok", "boolean"),
+            ]
+        }
+    )
+    columns = {"id": "double", "price": "double", "ts": "timestamp(6)"}
+    data = pa.table({"id": [None, 39.0, 7.0], "price": [4.25, 3.0, None]})
+    found.frames["f"] = TableBinding(
+        "f",
+        "",
+        ("f",),
+        tuple(ColumnMetadata(name, parse_type(text)) for name, text in columns.items()),
+        "v_f",
+        dataframe=data,
+    )
+    return found
+
+
+def notices(sql: str) -> list[str]:
+    return [notice.message for notice in meaning(sql, tables=tables()).notices]
+
+
+def text_notice(text: str, number: str, written: str, remedy: str) -> str:
+    for_what = "whole numbers" if "bigint" in remedy else "two decimals"
+    return (
+        f"`{text}` writes {number} as '{written}', as Trino does. For {for_what} write `{remedy}`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        (
+            (
+                "MERGE INTO t USING f s ON t.id = CAST(s.id AS varchar)"
+                " WHEN NOT MATCHED THEN INSERT (id) VALUES (CAST(s.id AS varchar))"
+            ),
+            text_notice(
+                "CAST(s.id AS varchar)", "39.0", "3.9E1", "CAST(CAST(s.id AS bigint) AS varchar)"
+            ),
+        ),
+        (
+            "INSERT INTO t (id) SELECT CAST(price AS varchar) FROM f",
+            text_notice(
+                "CAST(price AS varchar)",
+                "4.25",
+                "4.25E0",
+                "CAST(CAST(price AS decimal(18, 2)) AS varchar)",
+            ),
+        ),
+        (
+            "UPDATE t SET id = 'C' || CAST(x AS varchar)",
+            text_notice(
+                "CAST(x AS varchar)", "417.0", "4.17E2", "CAST(CAST(x AS bigint) AS varchar)"
+            ),
+        ),
+        (
+            "CREATE TABLE u AS SELECT CAST(x * 2 AS varchar) AS id FROM t",
+            text_notice(
+                "CAST(x * 2 AS varchar)",
+                "417.0",
+                "4.17E2",
+                "CAST(CAST(x * 2 AS bigint) AS varchar)",
+            ),
+        ),
+    ],
+)
+def test_a_double_that_is_stored_as_text_is_shown_with_its_value(sql: str, message: str) -> None:
+    assert notices(sql) == [message]
+
+
+def zone_notice(text: str, other: str) -> str:
+    return (
+        f"`{text}` has no time zone: beside {other}, which has one, it is taken as UTC. For the"
+        f" clock of another zone write `with_timezone({text}, 'Europe/Berlin')`."
+    )
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("UPDATE t SET seen = at", zone_notice("at", "the column `seen`")),
+        ("INSERT INTO t (seen) SELECT ts FROM f", zone_notice("ts", "the column `seen`")),
+        (
+            "MERGE INTO t USING f s ON t.seen = s.ts WHEN MATCHED THEN DELETE",
+            zone_notice("s.ts", "`t.seen`"),
+        ),
+        (
+            "MERGE INTO t USING f s ON t.x = s.id WHEN MATCHED THEN UPDATE SET seen = s.ts",
+            zone_notice("s.ts", "the column `seen`"),
+        ),
+        ("SELECT * FROM t WHERE at BETWEEN seen AND seen", zone_notice("at", "`seen`")),
+        ("SELECT * FROM t WHERE at IS DISTINCT FROM seen", zone_notice("at", "`seen`")),
+    ],
+)
+def test_a_time_without_a_zone_beside_one_with_a_zone_is_taken_as_utc(
+    sql: str, message: str
+) -> None:
+    assert notices(sql) == [message]
+    with in_session_zone("Europe/Berlin"):
+        assert notices(sql) == []
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT CAST(x AS varchar) FROM t",
+        "INSERT INTO t (id) SELECT CAST(CAST(id AS bigint) AS varchar) FROM f",
+        "INSERT INTO t (id) SELECT CAST(ok AS varchar) FROM t",
+        "UPDATE t SET x = 0 WHERE seen > TIMESTAMP '2026-01-01 00:00:00'",
+        "UPDATE t SET seen = with_timezone(at, 'Europe/Berlin')",
+        "UPDATE t SET seen = current_timestamp WHERE at > localtimestamp",
+    ],
+)
+def test_ordinary_conversions_have_no_notice(sql: str) -> None:
+    assert notices(sql) == []
