@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
@@ -68,6 +69,12 @@ class Recording:
     missing: str = ""
 
 
+class ResultUseError(RowMergeError, TypeError):
+    """A use of a result as a list, a dictionary or a truth, which it is not."""
+
+    default_code = "INVALID_ARGUMENTS"
+
+
 class Result:
     """The result of one statement: finished, failed, planned or explained.
 
@@ -119,6 +126,18 @@ class Result:
             RowMergeError: AMBIGUOUS_NAME if two columns have one name.
         """
         frame = self.to_pandas()
+        caller = inspect.currentframe()
+        caller = None if caller is None else caller.f_back
+        is_pandas = caller is not None and caller.f_globals.get("__name__", "").startswith(
+            "pandas."
+        )
+        if frame.empty and is_pandas:
+            # pandas makes a list of the rows, which has no columns if there are none.
+            warnings.warn(
+                "pandas takes no columns from a result without rows. Write result.to_pandas().",
+                UserWarning,
+                stacklevel=3,
+            )
         if not frame.columns.is_unique:
             name = frame.columns[frame.columns.duplicated()][0]
             raise RowMergeError(
@@ -128,6 +147,46 @@ class Result:
             )
         rows: list[dict[Any, Any]] = frame.to_dict("records")
         return iter(rows)
+
+    def __len__(self) -> int:
+        """The number of rows of a query or of RETURNING.
+
+        Raises:
+            TypeError: for other statements.
+        """
+        if self.table is None:
+            raise ResultUseError(
+                f"A result of {self.trace.kind} without rows has no length",
+                hint="result.count is the number of changed rows.",
+            )
+        return int(self.table.num_rows)
+
+    def __bool__(self) -> bool:
+        raise ResultUseError(
+            "A result is neither true nor false",
+            hint="Write result is not None, or len(result) > 0."
+            if self.table is not None
+            else "Write result is not None, or result.count > 0.",
+        )
+
+    def __contains__(self, item: object) -> bool:
+        raise ResultUseError(
+            "A result has rows and columns, so `in` has no single meaning",
+            hint=f"Write {item!r} in result.to_pandas().columns."
+            if isinstance(item, str)
+            else "Look in a column: result.to_pandas()['name'].isin([...]).",
+        )
+
+    def __getitem__(self, key: object) -> Any:
+        frame = "to_pandas()" if isinstance(key, str | list) else "to_pandas().iloc"
+        text = (
+            f"{key.start or ''}:{'' if key.stop is None else key.stop}"
+            if isinstance(key, slice)
+            else repr(key)
+        )
+        raise ResultUseError(
+            f"A result is not indexed by {text}", hint=f"Write result.{frame}[{text}]."
+        )
 
     @property
     def count(self) -> int | None:
@@ -594,7 +653,7 @@ class Result:
 
     def to_pandas(self) -> pd.DataFrame:
         """The rows of a query or of RETURNING as a pandas DataFrame; for other statements Trino's
-        one-row answer: ``rows``.
+        one-row answer: ``rows``, or of EXPLAIN ``Query Plan``.
 
         A DECIMAL column has ``decimal.Decimal`` objects, which keep every digit. For floats, name
         the columns: ``result.to_pandas().astype({"purchases": float})``, or cast in the query:
@@ -602,9 +661,9 @@ class Result:
         """
         import pandas as pd
 
-        if self.table is not None:
-            return _frame(self.table)
-        return pd.DataFrame({"rows": [self.count]})
+        if self.table is None and self.explained is None:
+            return pd.DataFrame({"rows": [self.count]})
+        return _frame(self._arrow())
 
     def to_polars(self) -> polars.DataFrame:
         """The rows as a Polars DataFrame, as `to_pandas`.
@@ -673,7 +732,13 @@ class Result:
     def _arrow(self) -> pa.Table:
         import pyarrow as pa
 
-        return self.table if self.table is not None else pa.table({"rows": [self.count]})
+        if self.table is None:
+            return pa.table(
+                {"rows": [self.count]}
+                if self.explained is None
+                else {"Query Plan": [self.explained]}
+            )
+        return self.table
 
     def __str__(self) -> str:
         if self.explained is not None:

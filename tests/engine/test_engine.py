@@ -492,6 +492,40 @@ def test_a_result_is_an_argument_of_the_constructors_of_frames(engine: Engine) -
     assert pd.DataFrame(engine.run("DELETE FROM t WHERE id = 1"))["rows"].tolist() == [1]
     with pytest.raises(RowMergeError, match="Two columns are called 'a'"):
         pd.DataFrame(engine.run("SELECT 1 AS a, 2 AS a"))
+    empty = engine.run("SELECT * FROM t WHERE id > 99")
+    with pytest.warns(
+        UserWarning, match=r"no columns from a result without rows. Write result.to_p"
+    ):
+        assert pd.DataFrame(empty).empty
+    assert list(empty) == []
+    assert (
+        list(empty.to_pandas().columns)
+        == pl.DataFrame(empty).columns
+        == pa.table(empty).column_names
+        == list(engine.table("t").column_names)
+    )
+    plan = engine.run("EXPLAIN SELECT * FROM t")
+    assert list(plan.to_pandas()["Query Plan"]) == [str(plan)]
+
+
+def test_a_result_that_is_taken_for_a_list_or_a_truth_says_what_to_write(engine: Engine) -> None:
+    rows, change = engine.run("SELECT id FROM t"), engine.run("DELETE FROM t WHERE id = 2")
+    assert len(rows) == rows.to_pandas().shape[0]
+    for use, hint in (
+        (lambda: len(change), "result.count is the number of changed rows."),
+        (lambda: bool(change), "Write result is not None, or result.count > 0."),
+        (lambda: bool(rows), "Write result is not None, or len(result) > 0."),
+        (lambda: "id" in rows, "Write 'id' in result.to_pandas().columns."),
+        (lambda: 3 in rows, "Look in a column: result.to_pandas()['name'].isin([...])."),
+        (lambda: rows["id"], "Write result.to_pandas()['id']."),
+        (lambda: rows[0], "Write result.to_pandas().iloc[0]."),
+        (lambda: rows[:2], "Write result.to_pandas().iloc[:2]."),
+        (lambda: rows[-2:], "Write result.to_pandas().iloc[-2:]."),
+    ):
+        with pytest.raises(TypeError) as refused:
+            use()
+        assert isinstance(refused.value, RowMergeError)
+        assert refused.value.hint == hint
 
 
 def test_a_diff_says_that_it_has_not_all_changed_rows(engine: Engine) -> None:

@@ -504,7 +504,7 @@ class StatementGuard:
         if changed is not False:
             error.changed = changed if error.changed is False else error.changed
             error.hint = error.hint or (_DO_NOT_REPEAT if changed else f"{_LOOK}.")
-            error.result = error.result or self.result
+            error.result = self.result if error.result is None else error.result
         complete(error)
         return error
 
