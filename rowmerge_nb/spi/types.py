@@ -133,7 +133,7 @@ _TAKES: Final = {
 _WITH_PRECISION: Final = frozenset({"timestamp", "timestamp with time zone", "time"})
 _DEFAULT_PRECISION: Final = 3
 _MOST_PRECISION: Final = 12
-_LONGEST_CHAR: Final = 65536
+_LONGEST: Final = {"char": 65536, "varchar": 2**31 - 1}
 _MOST_DIGITS: Final = 38
 
 
@@ -266,8 +266,10 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
         return decimal_of(precision, scale)
     if base == "char" and not numbers:
         return CHAR
-    if base == "char" and not 0 <= numbers[0] <= _LONGEST_CHAR:
-        raise ValueError(f"CHAR length must be in range [0, {_LONGEST_CHAR}], got {numbers[0]}")
+    if base in _LONGEST and numbers and numbers[0] > _LONGEST[base]:
+        raise ValueError(
+            f"{base.upper()} length must be in range [0, {_LONGEST[base]}]: {numbers[0]}"
+        )
     if base in _WITH_PRECISION:
         numbers = numbers or (_DEFAULT_PRECISION,)
         if numbers[0] > _MOST_PRECISION:

@@ -98,16 +98,12 @@ def read_type(name: s.TypeName) -> Type:
             absent = "time with time zone"
         if absent is not None:
             code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
-        if "must be in range" in str(error):
-            code, message = (
-                (
-                    "INVALID_FUNCTION_ARGUMENT"
-                    if str(error)[0] in "CD"
-                    else "NUMERIC_VALUE_OUT_OF_RANGE"
-                ),
-                str(error),
-            )
-        raise AnalysisError(message, code=code, hint=type_hint(name.text)).at(name.span) from None
+        hint = type_hint(name.text)
+        if str(error).startswith("DECIMAL "):
+            code, message = "INVALID_FUNCTION_ARGUMENT", str(error)
+        elif "must be in range" in str(error):
+            hint = f"{error}."
+        raise AnalysisError(message, code=code, hint=hint).at(name.span) from None
 
 
 class DefinitionReader(AccessReader):

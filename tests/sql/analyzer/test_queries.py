@@ -97,3 +97,37 @@ def test_a_query_cut_off_by_a_limit_is_not_deterministic():
 )
 def test_wrong_queries_are_refused_at_their_place(sql, code, column):
     assert place(refusal(sql)) == (code, 1, column)
+
+
+@pytest.mark.parametrize(
+    ("sql", "code", "column"),
+    [
+        (
+            "MERGE INTO parts t USING numbers s ON count(*).x = 1 WHEN MATCHED THEN DELETE",
+            "TYPE_MISMATCH",
+            39,
+        ),
+        (
+            "MERGE INTO parts t USING numbers s ON max(s.i) WHEN MATCHED THEN DELETE",
+            "TYPE_MISMATCH",
+            39,
+        ),
+        (
+            "MERGE INTO parts t USING numbers s ON max(s.i) = 1 WHEN MATCHED THEN DELETE",
+            "EXPRESSION_NOT_SCALAR",
+            39,
+        ),
+        (
+            "MERGE INTO parts t USING numbers s ON max(s.i) = 1 WHEN MATCHED AND nosuch THEN DELETE",
+            "COLUMN_NOT_FOUND",
+            69,
+        ),
+        ("UPDATE parts SET id = 'a' + max(id)", "TYPE_MISMATCH", 27),
+        ("UPDATE parts SET id = grouping(id) || 'a'", "FUNCTION_NOT_FOUND", 36),
+        ("UPDATE parts SET id = 1 + grouping(id)", "EXPRESSION_NOT_SCALAR", 27),
+        ("VALUES (max(1)), ('a' + 1)", "TYPE_MISMATCH", 23),
+        ("VALUES (1 + max(1))", "EXPRESSION_NOT_SCALAR", 13),
+    ],
+)
+def test_an_aggregate_that_trinos_analyzer_accepts_is_refused_after_other_errors(sql, code, column):
+    assert place(refusal(sql)) == (code, 1, column)

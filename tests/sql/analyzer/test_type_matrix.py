@@ -152,14 +152,15 @@ def test_every_pair_is_assigned_or_refused_by_merge(source):
         ),
         (
             "char(65537)",
-            "INVALID_FUNCTION_ARGUMENT",
-            "CHAR length must be in range [0, 65536], got 65537",
+            "TYPE_MISMATCH",
+            "Unknown type: char(65537)",
         ),
         (
             "timestamp(13)",
-            "NUMERIC_VALUE_OUT_OF_RANGE",
-            "TIMESTAMP precision must be in range [0, 12]: 13",
+            "TYPE_MISMATCH",
+            "Unknown type: timestamp(13)",
         ),
+        ("varchar(2147483648)", "TYPE_MISMATCH", "Unknown type: varchar(2147483648)"),
         (
             "timestamp(9)",
             "NOT_SUPPORTED",

@@ -77,6 +77,13 @@ _STATES: Final = frozenset(
 _LAMBDA: Final = Type("function")
 _WITHOUT_SCHEMA: Final = frozenset({*SPECIAL_FORMS, "grouping"})
 """Calls that are not functions."""
+_UNCHECKED_SITES: Final = frozenset(
+    {
+        *("UPDATE SET", "MERGE ON clause", "WHEN condition of MERGE", "MERGE SET"),
+        *("MERGE INSERT VALUES", "VALUES"),
+    }
+)
+"""Where Trino's analyzer accepts aggregates, so that other errors come first; its planner fails."""
 
 
 @dataclass(frozen=True)
@@ -428,8 +435,7 @@ class CallAnalyzer:
             self._not_scalars.append(node)
         elif not self.site.aggregates:
             # Errors of the call itself come first.
-            self._aggregated(node)
-            self._not_scalar(node)
+            return self._unplanned(node, self._aggregated(node).type)
         elif self._around is not None and self.inside_aggregate:
             outer, aggregate_text = self._around[1], formatted(node, self.context.text)
             error = AnalysisError(
@@ -471,21 +477,32 @@ class CallAnalyzer:
         if self._not_scalars:
             self._not_scalar(*self._not_scalars, whole=node)
 
+    def _unplanned(self, node: s.FunctionCall, sql_type: Type) -> e.Typed:
+        """Refuse an aggregate, after other errors of the statement if Trino's analyzer accepts it."""
+        error = self._scalar_error(node)
+        if self.site.name in _UNCHECKED_SITES and self.context.refuse_later(error):
+            return e.Constant(sql_type, None)
+        raise error
+
     def _not_scalar(
         self, *nodes: s.FunctionCall | s.Measure, whole: s.Expression | None = None
     ) -> NoReturn:
+        raise self._scalar_error(*nodes, whole=whole)
+
+    def _scalar_error(
+        self, *nodes: s.FunctionCall | s.Measure, whole: s.Expression | None = None
+    ) -> AnalysisError:
         # Trino lists aggregates, then windows, then GROUPING, inner ones first.
         ordered = sorted(nodes, key=lambda node: (_rank(node), node.span.end))
         listed_calls = ", ".join(formatted(node, self.context.text) for node in ordered)
-        self.context.error(
-            "EXPRESSION_NOT_SCALAR",
+        return AnalysisError(
             f"{self.site.name} cannot contain aggregations, window functions or grouping"
             f" operations: [{listed_calls}]",
-            (whole or nodes[0]).error_span,
-            "Write the condition in HAVING, or the query in a subquery."
+            code="EXPRESSION_NOT_SCALAR",
+            hint="Write the condition in HAVING, or the query in a subquery."
             if self.site.name == "WHERE clause"
             else None,
-        )
+        ).at((whole or nodes[0]).error_span)
 
     def _aggregated(self, node: s.FunctionCall, *, over_groups: bool = False) -> e.Aggregate:
         construct = _ARGUMENTS if over_groups else _AGGREGATION
@@ -649,9 +666,11 @@ class CallAnalyzer:
     def _grouping(self, node: s.FunctionCall) -> e.Typed:
         if self.site.judged_whole:
             self._not_scalars.append(node)
-        elif not self.site.aggregates:
+        elif not self.site.aggregates and self.site.name not in _UNCHECKED_SITES:
             self._not_scalar(node)
         values = tuple(self.analyze(argument) for argument in node.arguments)
+        if not (self.site.judged_whole or self.site.aggregates):
+            return self._unplanned(node, INTEGER)
         return e.Apply(INTEGER, "grouping", values, node)
 
     def unexpected(
