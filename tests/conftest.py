@@ -33,15 +33,10 @@ settings.load_profile("rowmerge_nb")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Our own local session with two cores: one Java process serves the whole run.
-
-    Java optimizes what it runs often, which a session of some hundred statements does not earn back.
-    """
+    """Our own local session with two cores: one Java process serves the whole run."""
     from rowmerge_nb.engine.spark.spark_session import create_session, stop_session
 
-    session = create_session(
-        cores=2, conf={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"}
-    )
+    session = create_session(cores=2)
     yield session
     stop_session(session)
 
@@ -224,8 +219,8 @@ SIBLINGS: defaultdict[str, set[str]] = defaultdict(set)
 def _reduce_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
     """Drop combinations of parameters whose values all occur in other combinations.
 
-    Tests with Spark or a server run each value once, tests marked ``each_pair`` each pair of values. Other tests run the product of
-    their parameters unless they are marked ``each_value``.
+    Tests with Spark or a server run each value once, and of many values a sample unless they are marked ``each_case``; tests marked
+    ``each_pair`` run each pair of values. Other tests run the product of their parameters unless they are marked ``each_value``.
     """
     omitted: set[pytest.Item] = set()
     SIBLINGS.clear()
@@ -246,7 +241,9 @@ def _reduce_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
         elif item.get_closest_marker("each_value") or _is_costly(item):
             groups[item.nodeid.partition("[")[0], 1].append(item)
     for (_, size), group in groups.items():
-        kept = _cover([_occurrences(item, size) for item in group])
+        kept = sorted(_cover([_occurrences(item, size) for item in group]))
+        if size == 1 and _is_sampled(group[0]):
+            kept = _sample(kept)
         omitted.update(item for index, item in enumerate(group) if index not in kept)
     return [item for item in items if item not in omitted]
 
@@ -279,6 +276,10 @@ def _is_costly(item: pytest.Item) -> bool:
     return "spark" in names or "postgresql" in names or item.get_closest_marker("spark") is not None
 
 
+def _is_sampled(item: pytest.Item) -> bool:
+    return _is_costly(item) and not any(map(item.get_closest_marker, ("each_case", "trial")))
+
+
 def _occurrences(item: pytest.Item, size: int) -> set[tuple[tuple[str, str], ...]]:
     # An id for each call of ``parametrize``: the indices of pytest count combinations.
     ids = item.callspec._idlist  # type: ignore[attr-defined]
@@ -304,6 +305,14 @@ def _cover(candidates: list[set[tuple[tuple[str, str], ...]]]) -> set[int]:
         uses.update(candidates[best])
         missing -= candidates[best]
     return kept
+
+
+FEW_CASES, SAMPLED_SHARE = 4, 3
+
+
+def _sample(cases: list[int]) -> list[int]:
+    """Return the first of many cases, and every third of the others."""
+    return cases[:FEW_CASES] + cases[FEW_CASES::SAMPLED_SHARE]
 
 
 def _file(item: pytest.Item) -> str:

@@ -442,7 +442,6 @@ class Engine:
         return self._look(lambda tables: list(tables.table_properties(_parts(parts))))
 
     def _look(self, ask: Callable[[StatementTables], T]) -> T:
-        """Ask for names in a transaction of its own."""
         transaction = self._catalogs.transaction(self.options)
         try:
             return ask(self._catalogs.tables(transaction, {}))

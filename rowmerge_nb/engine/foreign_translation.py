@@ -401,7 +401,6 @@ def _adapted_from_sqlserver(tree: Any) -> Iterator[str]:
 
 
 def _sides(added: Any) -> Iterator[Any]:
-    """Yield the operands of a chain of additions."""
     from sqlglot import exp
 
     for side in (added.left, added.right):

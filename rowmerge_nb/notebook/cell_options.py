@@ -257,7 +257,6 @@ def parse_line(line: str) -> MagicUse:
 
 
 def _check_name_last(rest: str) -> None:
-    """Refuse ``NAME --option <<``."""
     if match := re.match(r"(\w+)\s+(-[^<]*?)\s*<<", rest):
         name, options = match.groups()
         _refuse(

@@ -89,7 +89,6 @@ def keyed(node: e.Subquery) -> KeyedSubquery:
 
 
 def _member_key(node: e.Subquery, query: q.Selected) -> PageKey:
-    """Return the equality of IN's value with a row of the query."""
     member = query.outputs[0][1]
     if node.aggregates or query.limit is not None:
         raise UnprintableError("a correlated subquery with IN and an aggregate or LIMIT")

@@ -150,7 +150,6 @@ def without_mark(node: PlanNode) -> PlanNode:
 
 
 def _size_of(side: PlanNode, rows: int) -> int:
-    """Return the approximate bytes of a side of the join in pages."""
     widths = [_width(symbol.type) for symbol in side.outputs]
     size = rows * sum(width or TEXT_BYTES for width in widths)
     scan = side

@@ -99,7 +99,6 @@ def _rows_of(query: Query | None) -> _Rows:
 
 
 def _is_plain(query: Selected) -> bool:
-    """Return whether each output row is made of one input row alone."""
     grouped = (
         query.keys is not None
         or query.sets is not None

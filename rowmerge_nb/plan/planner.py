@@ -575,7 +575,6 @@ def _finish(
 
 
 def _within_and(condition: TypedExpression) -> str:
-    """Parenthesize a condition that would change its meaning beside AND."""
     either = isinstance(condition.tree, Apply) and condition.tree.name == "or"
     return f"({condition.text})" if either else condition.text
 

@@ -98,7 +98,6 @@ def change_patterns(changes: WrongChanges) -> tuple[str, ...]:
 
 
 def _took_other_row_ids(changes: WrongChanges) -> bool:
-    """Return whether as many untouched rows are gone as changed rows are still there."""
     return 0 < len(changes.lost_rows) == len(changes.surviving_rows)
 
 

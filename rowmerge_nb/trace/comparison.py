@@ -340,7 +340,6 @@ def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:
 def _differences(
     left: Side, right: Side, what: str, one: pa.Table | None, other: pa.Table | None
 ) -> tuple[Difference, ...]:
-    """Return the rows that one side has more often than the other."""
     if one is None or other is None:
         extra, missing = one, other
     else:
@@ -383,7 +382,6 @@ def _changes(trace: Trace) -> dict[str, pa.Table] | None:
 
 
 def _is_first(rows: pa.Table, selected: npt.NDArray[np.bool_]) -> npt.NDArray[np.bool_]:
-    """Return whether each row is the first of its equals among the selected ones."""
     [codes] = row_codes(rows)
     indices = np.flatnonzero(selected)
     is_first = np.zeros(len(codes), np.bool_)

@@ -96,7 +96,6 @@ _NONE: Final = np.zeros(0, np.int64)
 
 
 def _ranks(codes: Rows) -> Rows:
-    """Return for each row the number of earlier rows with its code."""
     order = np.argsort(codes, kind="stable")
     first = np.flatnonzero(np.diff(codes[order], prepend=codes.min(initial=0) - 1))
     sizes = np.diff(first, append=len(codes))

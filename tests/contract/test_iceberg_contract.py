@@ -45,9 +45,10 @@ COPY_ON_WRITE = {"extra_properties": {"write.merge.mode": "copy-on-write"}}
 
 
 class TestIcebergCopyOnWrite(TestIceberg):
-    """The same tables, whose files are rewritten."""
+    """A sample of the same tables, whose files are rewritten."""
 
-    layouts = {name: {**layout, **COPY_ON_WRITE} for name, layout in TestIceberg.layouts.items()}
+    layouts = {"by transforms": {**TestIceberg.layouts["by transforms"], **COPY_ON_WRITE}}
+    types = ("integer", "decimal(38,10)", "varchar", "row(a integer, b varchar)")
 
 
 class TestIcebergVersionThree(TestIceberg):

@@ -46,6 +46,7 @@ def server(spark):
         for number, case in enumerate(CASES)
     ],
 )
+@pytest.mark.each_case
 def test_the_answer_is_trinos_or_a_departure_that_is_written_down(server, case):
     departure = DEPARTURES.get(case["id"])
     expected = expected_answer(case, departure["expect"] if departure else None)

@@ -132,7 +132,6 @@ def alter(
 
 
 def _heads(metadata: TableMetadata) -> dict[str, int]:
-    """Return the heads of branches other than the main one."""
     return {name: ref.snapshot_id for name, ref in metadata.refs.items() if name != MAIN_BRANCH}
 
 

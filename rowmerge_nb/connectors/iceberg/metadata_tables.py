@@ -543,7 +543,6 @@ def _value(iceberg_type: IcebergType, number: Any) -> Any:
 
 
 def _format_bound(value: Any) -> str:
-    """Format a bound as Iceberg's Java library does."""
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, dt.time):

@@ -39,7 +39,6 @@ store.
 
 
 def _note_location(table: IcebergTableHandle, prefix: str) -> str:
-    """Return the location of a statement's note in the table's own folder."""
     return f"{table.location}/data/{prefix}{SUFFIX}"
 
 

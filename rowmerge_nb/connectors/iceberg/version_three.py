@@ -43,7 +43,6 @@ def support_version_3() -> None:
 
 
 def _begin_row_ids() -> None:
-    """Begin the row ids of new and upgraded tables with 0."""
     from pyiceberg.table import update
 
     apply = update._apply_table_update  # noqa: SLF001
@@ -59,7 +58,6 @@ def _begin_row_ids() -> None:
 
 
 def _inherit_row_ids() -> None:
-    """Assign files the row ids that they inherit from their manifest."""
     from pyiceberg.manifest import ManifestFile, _ManifestCache
 
     fetch = ManifestFile.fetch_manifest_entry
@@ -139,7 +137,6 @@ def key_of(file: DataFile) -> str:
 
 
 def _assign_row_ids(manifest: ManifestFile, entries: Iterable[ManifestEntry]) -> None:
-    """Set the first row ids that the files of a manifest inherit from it."""
     from pyiceberg.manifest import ManifestContent, ManifestEntryStatus
 
     next_id = manifest[FIRST_ROW_ID] if len(manifest) > FIRST_ROW_ID else None

@@ -85,7 +85,6 @@ def _texts(path: Path, name: str) -> Iterator[str]:
 
 
 def _around(lines: Sequence[str], line: int) -> CodeLines:
-    """Return a line and its neighbors."""
     if line > len(lines):
         return ()
     first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)

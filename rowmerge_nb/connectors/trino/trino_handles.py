@@ -116,7 +116,6 @@ def java_handle(value: Mapping[str, Any]) -> JavaHandle:
 
 
 def _lost_field(loss: Mapping[str, Any]) -> str:
-    """Return a sentence about a field that a handle has lost as JSON."""
     before = str(loss["before"])
     value = before if len(before) <= _MOST_TEXT else f"{before[:_MOST_TEXT]}…"
     return (

@@ -100,7 +100,6 @@ class TrinoPageSourceProvider(ConnectorPageSourceProvider):
         table: TrinoTableHandle | None,
         columns: Sequence[TrinoColumnHandle],
     ) -> Page | None:
-        """Return one row with a split's values of columns that are equal in all of its rows."""
         if table is None or not columns:
             return None
         # The filtered table is the one of the UPDATE.

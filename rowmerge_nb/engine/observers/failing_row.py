@@ -124,8 +124,6 @@ def _of(tree: Typed, node: PlanNode, names: RowNames, guard: str = "") -> Iterat
 
 
 def _candidates(plan: PlanNode, number: int, context: LoweringContext) -> Iterator[_Candidate]:
-    """Yield what the plan computes under the number of an expression."""
-
     def is_it(tree: Typed | None) -> bool:
         return tree is not None and tree.origin is not None and tree.origin.number == number
 

@@ -114,7 +114,6 @@ class Session:
         )
 
     def _use(self, statement: Use, options: Options) -> Result:
-        """Set the current catalog and schema."""
         catalog = self.catalogs.default[0] if statement.catalog is None else statement.catalog.value
         schema = statement.schema.value
         transaction = self.catalogs.transaction(options)

@@ -286,7 +286,6 @@ def _(node: Project, context: LoweringContext) -> Any:
 
 
 def _hidden(node: PlanNode, context: LoweringContext) -> tuple[str, ...]:
-    """Return the columns beside a node's outputs."""
     if isinstance(node, TableScan):
         return () if is_spark_frame(node.table.dataframe) else (POSITION,)
     if isinstance(node, Source | AssignUniqueId):
@@ -382,7 +381,6 @@ def _written(
     processor: MergeProcessor | DeleteProject,
     context: LoweringContext,
 ) -> Any:
-    """Send what a task has changed to the writers."""
     tables = context.tables
     messages = tables.in_tasks(rows, task, SENT, carries_record=True)
     if partitioner.function is not None:

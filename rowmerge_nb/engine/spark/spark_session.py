@@ -26,6 +26,7 @@ from rowmerge_nb.engine.spark.interrupts import (
     raise_put_off,
 )
 from rowmerge_nb.engine.spark.java.class_cache import ClassCache, class_cache_of
+from rowmerge_nb.engine.spark.java.class_lookups import keep_java_classes
 from rowmerge_nb.engine.spark.java.java_options import (
     LAUNCHER_OPTIONS,
     available_cores,
@@ -150,6 +151,7 @@ def create_session(
             if _own:
                 _own.add(session)
         keep_quiet(is_own=bool(_own))
+        keep_java_classes(session)
         return session
 
 
@@ -498,6 +500,7 @@ class AdoptedSession:
     def __enter__(self) -> SparkSession:
         with interrupts_put_off() as interrupts, self._lock:
             if self._depth == 0:
+                keep_java_classes(self.spark)
                 self._held = self._settings.hold(
                     _beside({EXCLUDED_RULES: self.spark.conf.get(EXCLUDED_RULES, None) or ""})
                 )

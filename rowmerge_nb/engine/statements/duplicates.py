@@ -114,7 +114,6 @@ def _moment(
 
 
 def _has_newest(group: DuplicateGroup, name: str) -> bool:
-    """Return whether one source row of the group is the last in the order of the column."""
     values = [source.values.get(name) for source in group.sources]
     moments = [value for value in values if value is not None]
     return bool(moments) and moments.count(max(moments)) == 1

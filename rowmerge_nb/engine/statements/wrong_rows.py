@@ -243,7 +243,6 @@ class WrongRows:
         )
 
     def _reborn(self) -> Mask:
-        """The changes that add a row with the key of one that the statement deletes."""
         reborn = np.zeros(len(self.changes.operations), np.bool_)
         in_place = self.changes.operations == int(Operation.UPDATE)
         deleted = self.old_rows[(self.old_rows >= 0) & ~in_place]

@@ -193,7 +193,6 @@ def _ordered(values: pa.Array) -> tuple[Numbers, npt.NDArray[np.bool_]]:
 
 
 def _ordered_decimals(values: pa.Array) -> Numbers:
-    """Return the highest 64 bits that decimals of a precision can have."""
     precision = values.type.precision
     words = values.cast(pa.decimal128(precision, values.type.scale))
     pairs = np.frombuffer(words.buffers()[1] or b"", np.int64).reshape(-1, 2)

@@ -403,7 +403,6 @@ def _changes(sample: PageSample) -> list[ChangedRow]:
 
 
 def _with_store_values(changes: list[ChangedRow], marks: Sequence[bool]) -> list[ChangedRow]:
-    """Mark each NULL of a new row that the store replaces."""
     if not any(marks):
         return changes
     return [

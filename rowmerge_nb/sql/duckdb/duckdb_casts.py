@@ -265,7 +265,6 @@ def _float_to_decimal(text: str, source: Type, target: Type, fail: Callable[...,
 
 
 def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[..., str]) -> str:
-    """Write a cast with infinity instead of an error."""
     finite = f"isnan({text}) OR isinf({text}) OR abs({text}) < 3.4028235677973366e38::DOUBLE"
     infinite = "'inf'::FLOAT", "'-inf'::FLOAT"
     return (

@@ -562,7 +562,6 @@ def _fails(node: e.Apply) -> bool:
 
 
 def _has_safe_divisor(node: e.Apply) -> bool:
-    """Return whether an integer is divided by a constant other than 0 and -1."""
     if node.detail not in {"/", "%"} or not is_integer(node.type):
         return False
     divisor = node.arguments[1]

@@ -304,8 +304,6 @@ def _shown_timestamp(text: str, source: Type) -> str:
 
 
 def _digits(text: str) -> str:
-    """Write the shortest digits ``d`` of a float and its exponent ``e``."""
-
     def write(parts: str) -> str:
         lead = (
             f"CASE WHEN {parts}['w'] <> '0' THEN length({parts}['w']) ELSE"

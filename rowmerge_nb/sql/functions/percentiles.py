@@ -151,14 +151,12 @@ def _of_group(*, weighed: bool) -> str:
 
 
 def _percentile(rows: str, template: str, *, weighed: bool) -> str:
-    """Write the percentile of the last row's share."""
     answer = bound({"k": _DIGEST, "p": "a"}, template.format(_of_group(weighed=weighed)))
     checked = f"IF(a BETWEEN 0 AND 1, {answer}, {_OUTSIDE})"
     return _answered(rows, "element_at(l, -1).p", checked, weighed=weighed)
 
 
 def _percentiles(rows: str, template: str, *, weighed: bool) -> str:
-    """Write the percentiles of the first row's shares."""
     each = template.format(_of_group(weighed=weighed))
     checked = (
         f"CASE WHEN p IS NULL THEN {_UNKNOWN} WHEN p BETWEEN 0 AND 1 THEN {each} ELSE"

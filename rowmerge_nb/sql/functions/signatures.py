@@ -173,7 +173,6 @@ def lambda_parameters(name: str, arguments: Sequence[Type], index: int) -> Seque
 
 
 def _match(pattern: str, sql_type: Type, variables: dict[str, Type]) -> bool:
-    """Bind the pattern's variables so that the type coerces."""
     if _VARIABLE.fullmatch(pattern):
         common = common_type(variables[pattern], sql_type) if pattern in variables else sql_type
         if common is None or sql_type.base == "function":

@@ -97,7 +97,6 @@ def _in_message(template: str) -> str:
 
 
 def _shortened(number: str) -> str:
-    """Write a bigint with a unit and three digits."""
     branches, value = [], f"CAST({number} AS DOUBLE)"
     for unit in ("", "K", "M", "B", "T", "Q"):
         rounded_number = (

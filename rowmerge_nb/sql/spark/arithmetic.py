@@ -118,7 +118,6 @@ def _first(attempts: Sequence[str]) -> str:
 def _operands(
     operator: str, texts: tuple[str, str], operand_types: Sequence[Type], result: Type
 ) -> list[tuple[str, ...]]:
-    """Return the pairs of operands to try one after the other."""
     (p1, s1), (p2, s2) = (operand.parameters for operand in operand_types)
     scale = result.parameters[1]
     before = (p1 - s1, p2 - s2)

@@ -252,7 +252,6 @@ _POSIX_OUTSIDE: Final = rf"(?s)\A(?:(?!{_ANY_POSIX})(?:{_PART}))*+{_ANY_POSIX}"
 
 
 def _with_posix(pattern_sql: str) -> str:
-    """Write the translation of nested POSIX classes in a computed pattern."""
     for name in _POSIX:
         for posix_name in (name, f"^{name}"):
             posix_regex, java = (

@@ -268,7 +268,6 @@ def _is_grouping(part: e.Typed) -> bool:
 
 
 def _computed_below(keys: Sequence[e.Typed], values: Sequence[e.Typed]) -> list[e.Typed]:
-    """Return the keys and arguments of aggregates that become columns below the groups."""
     aggregates = [
         part
         for value in values

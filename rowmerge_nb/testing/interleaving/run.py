@@ -414,7 +414,6 @@ def _keys(rows: Sequence[Row]) -> Counter[Any]:
 
 
 def _is_the_same(turns: Sequence[int], order: Order) -> bool:
-    """Return whether a finished order with a failed statement covers this one."""
     if any(turn.waited for turn in order.turns):
         return False
     sides, counts = [turn.side for turn in order.turns], Counter(turn.side for turn in order.turns)

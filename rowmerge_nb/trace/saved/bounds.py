@@ -210,7 +210,6 @@ def _is_list(arrow_type: pa.DataType) -> bool:
 
 
 def _repeated(array: pa.Array) -> int:
-    """Return a lower bound for the bytes of values that an array refers to repeatedly."""
     arrow_type = array.type
     if isinstance(array, pa.ExtensionArray):
         return _repeated(array.storage)

@@ -14,7 +14,7 @@ from tests.case_lines import sample
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytestmark = pytest.mark.spark
+pytestmark = [pytest.mark.spark, pytest.mark.each_case]
 
 FOLDER = Path(__file__).parent / "query_cases"
 TABLE = """

@@ -99,6 +99,7 @@ def answers(spark, request):
     sample((e, x) for _, e, kind, x in CASES if kind == "=>"),
     ids=lambda text: text[:60],
 )
+@pytest.mark.each_case
 def test_expression_has_the_type_and_the_value_that_trino_gives(answers, expression, expected):
     assert answers[expression] == expected
 
@@ -108,6 +109,7 @@ def test_expression_has_the_type_and_the_value_that_trino_gives(answers, express
     sample((e, x) for _, e, kind, x in CASES if kind == "!!"),
     ids=lambda text: text[:60],
 )
+@pytest.mark.each_case
 def test_expression_fails_with_the_code_and_the_words_that_trino_has(spark, expression, expected):
     from rowmerge_nb.engine.errors.translate import translate
 

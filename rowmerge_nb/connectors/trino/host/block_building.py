@@ -281,7 +281,6 @@ def _fixed12(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.
 
 
 def _uuid_bytes(text: NDArray[np.int8], count: int) -> NDArray[np.uint8]:
-    """Return the 16 bytes of UUIDs whose texts of 36 characters follow each other."""
     if len(text) != 36 * count:
         raise ConnectorError(
             "A value of type uuid is not a text of 36 characters", code="INVALID_CAST_ARGUMENT"

@@ -297,7 +297,6 @@ class CallAnalyzer:
     def _widen(
         self, values: list[e.Typed], node: s.Lambda, parameter_types: Sequence[Type]
     ) -> None:
-        """Coerce REDUCE's state to its result's type."""
         state, result_type = values[1].type, values[2].type.parameters[-1]
         common = common_type(state, result_type)
         if common is not None and not can_coerce(result_type, state):

@@ -226,7 +226,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         return self._fields(field.read(outer=match.depth > 0), node, match.used)
 
     def _output_hint(self, node: s.Name, parts: Sequence[str]) -> str | None:
-        """Return the form of a row that SQL Server's OUTPUT has."""
         row = _OUTPUT_ROWS.get(parts[0])
         if row is None or len(parts) == 1:
             return None
@@ -256,7 +255,6 @@ class ExpressionAnalyzer(CallAnalyzer):
         return f"{text} {columns or ''}".rstrip() if len(parts) == 1 and is_compared else columns
 
     def _columns_hint(self, parts: Sequence[str]) -> str | None:
-        """List the columns that the name could have meant."""
         names = dict.fromkeys(
             column_in_sql(field.name)
             for field in self.scope.fields

@@ -229,7 +229,6 @@ def _can_fail(node: e.Typed) -> bool:
 
 
 def _hidden_failure(node: e.Typed) -> str | None:
-    """Return a form that can hide a failing part from TRY."""
     for part in e.walk(node):
         if isinstance(part, e.Apply) and part.name == "function":
             lambdas = [

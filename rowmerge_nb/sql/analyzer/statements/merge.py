@@ -293,7 +293,6 @@ class _MergeAnalyzer:
         )
 
     def _takes(self, clause: st.MergeClause, name: str, source: tuple[ScopeField, ...]) -> bool:
-        """Return whether a clause stores the source's column of this name in the target's."""
         if clause.star is not None:
             by_name = clause.matching is not st.StarMatching.POSITIONS
             return by_name and [(field.name or "").lower() for field in source].count(name) == 1
@@ -305,7 +304,6 @@ class _MergeAnalyzer:
     def _same_column(
         self, column: st.Identifier, value: s.Expression, source: tuple[ScopeField, ...]
     ) -> ScopeField | None:
-        """Return the source's column that is assigned to the target's column of its name."""
         if not isinstance(value, s.Name) or len(value.parts) < 2:
             return None
         parts = [part.value for part in value.parts]

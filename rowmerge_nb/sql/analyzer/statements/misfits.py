@@ -68,7 +68,6 @@ class Misfit:
         return f"CAST({text} AS date)" if is_moment else text
 
     def _pandas(self, source: a.MergeSource | None) -> str | None:
-        """Return how pandas converts the column of a DataFrame."""
         if source is None or source.binding is None or source.binding.dataframe is None:
             return None
         name = next(

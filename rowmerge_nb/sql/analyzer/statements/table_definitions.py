@@ -82,7 +82,6 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
 
 
 def _notice_twin(context: Context, name: str, span: st.Span) -> None:
-    """Notice a table with the name of the DataFrame that fills it."""
     if any(
         binding.dataframe is not None and binding.name[-1].lower() == name.lower()
         for binding in context.bindings.values()
@@ -256,7 +255,6 @@ def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -
 
 
 def _stored_type(sql_type: Type, *, keeps_sizes: bool) -> Type:
-    """Return a column's type for a query's."""
     if sql_type.base == "varchar":
         return sql_type if keeps_sizes else Type("varchar")
     if sql_type.base in {"timestamp", "timestamp with time zone", "time"}:

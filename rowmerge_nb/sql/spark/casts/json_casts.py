@@ -215,7 +215,6 @@ def _with_keys(entries: str, key_type: Type, cast: Cast, *, safe: bool, around: 
 
 
 def _is_member_lost(value: str) -> str:
-    """Write whether a member ``$e`` cannot be cast."""
     return f"coalesce(schema_of_variant(`$e`) <> 'VOID', false) AND {value} IS NULL"
 
 
