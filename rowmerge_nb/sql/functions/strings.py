@@ -138,18 +138,24 @@ _UNMAPPED: Final = f"regexp_extract(upper({_LETTERS}), '[^A-Z]', 0)"
 _BAD_ESCAPE: Final = "(?s)^(?:[^%]|%[0-9A-Fa-f][0-9A-Fa-f])*+%"
 _NO_DIGIT: Final = f"regexp_extract($0, '{_BAD_ESCAPE}[0-9A-Fa-f]?([^0-9A-Fa-f])', 1)"
 
+# Trino maps single code points; Spark maps ß to SS, and a final Σ to ς. No lambda, so that
+# subqueries are possible.
+_UPPER: Final = (
+    f"IF(octet_length({{0}}) > char_length({{0}}) AND {{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}',"
+    f" '{_STANDING_IN}')), '{_STANDING_IN}',"
+    f" '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
+)
+_LOWER: Final = "lower(translate({0}, 'İΣ', 'iσ'))"
+
 FRAGMENTS: Final = {
     "delimiters checked": "CASE WHEN {1} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter is empty} WHEN {2} = '' THEN {fail:INVALID_FUNCTION_ARGUMENT:keyValueDelimiter is empty} WHEN {1} = {2} THEN {fail:INVALID_FUNCTION_ARGUMENT:entryDelimiter and keyValueDelimiter must not be the same} WHEN",
-    # Trino maps single code points; Spark maps ß to SS, and a final Σ to ς. No lambda, so that
-    # subqueries are possible.
-    "upper": (
-        f"IF(octet_length({{0}}) > char_length({{0}}) AND {{0}} RLIKE '[{_UPPER_IN_MANY}]', translate(upper(translate({{0}}, '{_KEPT}',"
-        f" '{_STANDING_IN}')), '{_STANDING_IN}',"
-        f" '{_KEPT.translate(str.maketrans(_SMALL, _CAPITAL))}'), upper({{0}}))"
-    ),
-    "lower": "lower(translate({0}, 'İΣ', 'iσ'))",
+    "upper": _UPPER,
+    "lower": _LOWER,
     "title": (
-        r"array_join(transform(split({0}, '(?<=\\p{javaWhitespace})', -1), w -> initcap(w)), '')"
+        r"array_join(transform(split({0}, '(?<=\\p{javaWhitespace})', -1), w -> "
+        f"IF(octet_length(w) > char_length(w) AND w RLIKE '[{_UPPER_IN_MANY}İΣς]', concat("
+        f"{_UPPER.replace('{0}', 'left(w, 1)')}, {_LOWER.replace('{0}', 'substring(w, 2)')}),"
+        " initcap(w))), '')"
     ),
     "overlay checked": "IF({2} <= 0, {fail:INVALID_FUNCTION_ARGUMENT:OVERLAY start position must be greater than 0, got: $2},",
     "tail": (
