@@ -642,13 +642,16 @@ class Result:
             RowMergeError: INVALID_ARGUMENTS for other parts.
         """
         from rowmerge_nb.engine.what_if import under_other_paradigm
-        from rowmerge_nb.report.model.report import PARTS, PRESETS, build_report
+        from rowmerge_nb.report.model.report import PARTS, PRESETS, build_report, part_hint
         from rowmerge_nb.report.plain_text import render_text
 
         names = show.split(",") if isinstance(show, str) else show
         parts = None if names is None else [str(name).strip() for name in names]
         for part in parts or ():
-            checked(part, "show", {*PARTS, *PRESETS}.__contains__, ", ".join([*PARTS, *PRESETS]))
+            if part not in {*PARTS, *PRESETS}:
+                raise RowMergeError(
+                    f"A report has no part '{part}'", code="INVALID_ARGUMENTS", hint=part_hint(part)
+                )
         return render_text(build_report(self.trace, under_other_paradigm(self.trace)), show=parts)
 
     def to_pandas(self) -> pd.DataFrame:

@@ -770,7 +770,7 @@ def _check_parts(parts: str | None) -> None:
     """Refuse an unknown name in ``--show`` before anything runs."""
     if parts is None:
         return
-    from rowmerge_nb.report.model.report import PARTS, PRESETS
+    from rowmerge_nb.report.model.report import PARTS, PRESETS, part_hint
 
     names = [part.strip() for part in parts.split(",")]
     for name in filter(None, names) if any(names) else [parts]:
@@ -778,10 +778,7 @@ def _check_parts(parts: str | None) -> None:
             raise RowMergeError(
                 f"--show has no part '{name}'",
                 code="INVALID_ARGUMENTS",
-                hint=(
-                    f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them"
-                    " together."
-                ),
+                hint=part_hint(name),
             )
 
 

@@ -159,6 +159,10 @@ def test_an_unknown_option_names_the_nearest_one(notebook):
 def test_an_unknown_part_is_refused_before_anything_runs(notebook):
     cell = notebook.run("%%merge --show plans\nDROP TABLE t")
     assert "--show has no part 'plans'" in cell.text
+    assert "Did you mean 'plan'? The parts are: outcome," in " ".join(cell.text.split())
+    assert "the part plan shows them" in " ".join(
+        notebook.run("%%merge --show sql\nX").text.split()
+    )
     assert notebook.engine.asked == []
 
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
+from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.base.words import code
 from rowmerge_nb.report.model.absences import absence_of
 from rowmerge_nb.report.model.changed_rows import Diff, Stored, build_diff, build_stored
@@ -183,6 +184,21 @@ def parts_to_show(report: Report, show: str | Iterable[str] | None) -> tuple[str
         for name in PARTS
         if name in selected and (name == "outcome" or getattr(report, name) is not None)
     )
+
+
+def part_hint(name: str) -> str:
+    """Return the next step for a part that no report has.
+
+    >>> part_hint("plans").partition("? ")[0]
+    "Did you mean 'plan'"
+    """
+    if name == "sql":
+        return (
+            "Spark runs the nodes of the plan, not one statement that its shell would take: the part"
+            " plan shows them. docs/functions.md has Spark's form of each function."
+        )
+    parts = f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them together."
+    return " ".join(filter(None, [did_you_mean(name, [*PARTS, *PRESETS]), parts]))
 
 
 def missing_parts(report: Report, show: str | Iterable[str] | None) -> tuple[str, ...]:
