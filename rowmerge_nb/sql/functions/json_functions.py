@@ -73,9 +73,8 @@ FRAGMENTS: Final = {
     "json read": _PARSED,
     "json parsed": (
         f"CASE WHEN octet_length({{0}}) > 38 AND {{0}} RLIKE '{'[0-9]' * 39}' THEN {{fail:NOT_SUPPORTED:JSON numbers of more"
-        f" than 38 digits are not supported by this engine}} WHEN {_PARSED} IS NOT NULL THEN"
-        f" {LITERAL} WHEN {{0}} IS NOT NULL THEN {{fail:INVALID_FUNCTION_ARGUMENT:Cannot convert"
-        " value to JSON: '$0'} END"
+        f" than 38 digits are not supported by this engine}} ELSE coalesce({LITERAL}, IF({{0}} IS"
+        " NOT NULL, {fail:INVALID_FUNCTION_ARGUMENT:Cannot convert value to JSON: '$0'}, NULL)) END"
     ),
     "elements": "from_json(concat('{\"v\":', {0}, '}'), 'v ARRAY<VARIANT>').v",
     "floating": f"from_json(concat('{{\"v\":', {AS_DOUBLES}, '}}'), 'v ARRAY<VARIANT>').v",

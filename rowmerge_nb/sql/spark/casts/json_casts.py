@@ -16,7 +16,7 @@ from rowmerge_nb.sql.spark.casts.text_casts import fitting, shown_date, shown_mo
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.cast_rules import leaves
 from rowmerge_nb.sql.typed.expressions import text_literal
-from rowmerge_nb.sql.typed.type_rules import RANGES, is_float, is_integer, spark_type
+from rowmerge_nb.sql.typed.type_rules import RANGES, is_float, is_integer, is_text, spark_type
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,12 +80,21 @@ def _scalar(text: str, source: Type) -> str:
         return plain_text
     if source.base == "unknown":
         return "CAST(NULL AS STRING)"
+    if is_text(source):
+        return (
+            f"CASE WHEN {text} RLIKE {_UNESCAPED} THEN concat('\"', {plain_text}, '\"') WHEN {text} IS NOT"
+            f" NULL THEN {_quoted(plain_text)} END"
+        )
     value = plain_text
     if source.base.startswith("timestamp"):
         value = shown_moment(text, source)
     elif source.base == "date":
         value = shown_date(text)
-    return f"IF({text} IS NULL, NULL, {_quoted(value)})"
+    return f"concat('\"', {value}, '\"')"
+
+
+_UNESCAPED: Final = r"'^[ !#-Z^-~\\[\\]]*\\z'"
+"""Texts of ASCII letters that JSON writes as they are."""
 
 
 def _or_null(text: str, sql_type: Type) -> str:

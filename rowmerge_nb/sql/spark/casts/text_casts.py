@@ -230,7 +230,8 @@ def _usual_zoned(text: str, target: Type) -> str:
     zone = session_zone()
     if zone[0] in "+-" and zone[1:] > FARTHEST_OFFSET:
         return "NULL"
-    local_time = f"try_cast(concat({text}, {text_literal(f' {zone}')}) AS TIMESTAMP)"
+    whole = text if zone == "UTC" else f"concat({text}, {text_literal(f' {zone}')})"
+    local_time = f"try_cast({whole} AS TIMESTAMP)"
     moment = with_zone(local_time, text_literal(zone)) if is_zoned(target) else local_time
     return usual(text, usual_moment(" ", precision_of(target)), moment)
 
@@ -365,15 +366,20 @@ def shown_moment(text: str, sql_type: Type) -> str:
 
 
 def _shown_interval(text: str) -> str:
-    number = (
-        f"CAST(abs(extract(DAY FROM {text}) * 86400L + extract(HOUR FROM {text}) * 3600 +"
-        f" extract(MINUTE FROM {text}) * 60 + extract(SECOND FROM {text})) * 1000 AS BIGINT)"
+    millis = f"abs(unix_micros(timestamp_micros(0L) + {text}) div 1000)"
+    clock = ", ".join(
+        f"lpad(CAST({millis} {part} AS STRING), {digits}, '0'), '{end}'"
+        for part, digits, end in (
+            ("% 86400000 div 3600000", 2, ":"),
+            ("% 3600000 div 60000", 2, ":"),
+            ("% 60000 div 1000", 2, "."),
+            ("% 1000", 3, ""),
+        )
     )
-    clock = (
-        f"format_string('%d %02d:%02d:%02d.%03d', {number} div 86400000, {number} % 86400000 div"
-        f" 3600000, {number} % 3600000 div 60000, {number} % 60000 div 1000, {number} % 1000)"
+    return (
+        f"concat(IF({text} < INTERVAL '0' SECOND, '-', ''), CAST({millis} div 86400000 AS STRING),"
+        f" ' ', {clock})"
     )
-    return f"IF({text} IS NULL, NULL, concat(IF({text} < INTERVAL '0' SECOND, '-', ''), {clock}))"
 
 
 def _shown_months(text: str) -> str:
@@ -398,7 +404,14 @@ _CANNOT: Final = frozenset({"boolean", "time", "interval day to second", "interv
 """Types with other words in the error of a text that is too long."""
 
 
-_LONGEST: Final = {"boolean": 5, "bigint": 20, "real": 13, "double": 24}
+_LONGEST: Final = {
+    "boolean": 5,
+    "bigint": 20,
+    "real": 13,
+    "double": 24,
+    INTERVAL_DAY.base: 23,
+    INTERVAL_YEAR.base: 13,
+}
 """The length of the longest text of a type, as of -1.175494E-38."""
 
 
