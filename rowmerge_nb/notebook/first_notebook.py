@@ -109,7 +109,7 @@ def merge_cell(old: pd.DataFrame, news: pd.DataFrame) -> str:
 
 def main(arguments: Sequence[str]) -> str:
     """Write ``mine.ipynb`` unless it exists, and return its path; SystemExit for unknown files."""
-    files, path = [Path(name) for name in arguments], Path("mine.ipynb")
+    files, path = [Path(name).resolve() for name in arguments], Path("mine.ipynb")
     if missing := [str(file) for file in files if not file.is_file()]:
         raise SystemExit(f"There is no {', '.join(missing)}.")
     if len(files) > MOST_FILES:
