@@ -61,11 +61,12 @@ def quantified(
         "<=": (least,) if every else (most,),
         ">": (most,) if every else (least,),
         ">=": (most,) if every else (least,),
-        "=": (least, most),
-        "<>": (least, most),
-    }[operator]
+    }.get(operator, (most,))
     none = e.Apply(BOOLEAN, "=" if every else "<>", (rows, e.Constant(BIGINT, "0")))
     compared = [e.Apply(BOOLEAN, operator, (value, bound)) for bound in decisive]
+    if operator in {"=", "<>"}:
+        # As in Trino, different rows decide it even for a NULL.
+        compared.append(e.Apply(BOOLEAN, operator, (least, most)))
     if every:
         complete = e.Apply(BOOLEAN, "or", (e.Apply(BOOLEAN, "=", (known, rows)), _UNKNOWN))
         return e.Apply(BOOLEAN, "or", (none, e.Apply(BOOLEAN, "and", (*compared, complete))))
