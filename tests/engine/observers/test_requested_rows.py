@@ -55,7 +55,7 @@ def test_what_is_looked_up_afterwards_is_what_a_whole_trace_tells(
     result = engine.run(MERGE.format(table=table), trace="off", **options)
     engine.run(f"DELETE FROM {table}")
     assert journeys_of(result.trace) is None
-    for row in range(5):
+    for row in range(5) if catalog == "memory" else (2, 4):
         [found], [wanted] = result.why(row), whole.why(source_row=row)
         assert replace(found, writers=wanted.writers, page_row=wanted.page_row) == wanted
     assert str(result.why(id=2)).splitlines() == [

@@ -251,7 +251,7 @@ def test_a_spark_that_somebody_has_stopped_is_started_anew_and_a_given_one_is_to
     ]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_a_users_spark_is_not_stopped_that_was_started_after_ours():
     done = in_new_process(
         """
@@ -285,6 +285,7 @@ def test_a_session_without_a_context_of_its_own_serves_an_engine(monkeypatch):
     assert not module._own
 
 
+@pytest.mark.long
 def test_spark_starts_in_a_folder_that_the_locale_cannot_write(tmp_path):
     home = tmp_path / "Übung 1 ä"
     home.mkdir()
