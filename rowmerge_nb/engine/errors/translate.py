@@ -100,6 +100,10 @@ _NOT_IN_SPARK: Final = {
         ),
         "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s).",
     ),
+    "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_EXPRESSION_IN_JOIN_CONDITION": (
+        "A row with columns of both sides of a join cannot be looked for in a query here",
+        "Write IN with one value, or compare in WHERE, over the joined rows.",
+    ),
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
         (
             "What gives another value each time, as random(), or is computed in Java, as normalize,"

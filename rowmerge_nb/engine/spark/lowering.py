@@ -80,7 +80,7 @@ from rowmerge_nb.plan.rules import chain, estimated_rows, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, INSERT_FROM_UPDATE, OPERATION, PRESENT, ROW_ID
 from rowmerge_nb.spi.types import VARCHAR, Type
-from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.spark.printer import print_join_condition, print_spark
 from rowmerge_nb.sql.typed.expressions import Apply, Column
 from rowmerge_nb.sql.typed.type_rules import INTERVAL_YEAR
 from rowmerge_nb.trace.node_records import JoinType
@@ -250,7 +250,9 @@ def _(node: Join, context: LoweringContext) -> Any:
     if node.distribution == "REPLICATED":
         right = F.broadcast(right)
     left = F.broadcast(left) if node.replicate_target else left
-    return left.join(right, F.expr(print_spark(node.predicate)), node.type.name.lower())
+    symbols = frozenset(symbol.name for symbol in node.left.outputs)
+    condition = print_join_condition(node.predicate, symbols)
+    return left.join(right, F.expr(condition), node.type.name.lower())
 
 
 def _is_written(reads: Reads) -> bool:

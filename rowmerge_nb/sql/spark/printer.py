@@ -86,6 +86,24 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
     return _Printer(safe=safe, volatile=has_call(node)).text(node)
 
 
+def print_join_condition(condition: e.Typed, left: frozenset[str]) -> str:
+    """Print the condition of a join whose left side has the symbols ``left``.
+
+    The value before Spark's IN reads columns of one side, so any other is looked for in a list.
+    """
+    while (query := next(filter(partial(_reads_both, left), e.walk(condition)), None)) is not None:
+        assert isinstance(query, e.Subquery)
+        condition = e.replaced(condition, [(query, replace(query, kind=_IN_LIST))])
+    return print_spark(condition)
+
+
+def _reads_both(left: frozenset[str], node: e.Typed) -> bool:
+    if not (isinstance(node, e.Subquery) and node.kind == "in" and node.value is not None):
+        return False
+    symbols = e.references(node.value)
+    return not (symbols <= left or symbols.isdisjoint(left))
+
+
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:
     """Print sort keys; Spark's default for NULL differs from Trino's."""
     return ", ".join(
@@ -422,9 +440,9 @@ class _Printer:
         text = subquery_text(node)
         if node.kind == "exists":
             return f"EXISTS ({text})"
-        if node.kind == "in":
-            assert node.value is not None
-            return _in_query(self.text(e.as_entries(node.value)), text, columns_of(node.query)[0])
+        if node.value is not None:
+            write = _in_list if node.kind == _IN_LIST else _in_query
+            return write(self.text(e.as_entries(node.value)), text, columns_of(node.query)[0])
         return f"({text})"
 
     def _aggregate(self, node: e.Aggregate, over: str = "") -> str:
@@ -524,6 +542,22 @@ def _in_query(value: str, query: str, column: e.Column) -> str:
     return (
         f"CASE WHEN {value} IN ({query}) THEN true WHEN ({unknown}) OR {holes} THEN NULL ELSE"
         " false END"
+    )
+
+
+_IN_LIST: Final = "in list"
+"""The kind of a subquery of IN whose values are collected."""
+
+
+def _in_list(value: str, query: str, column: e.Column) -> str:
+    """Write IN over a list of the query's values: false for none, else NULL beside a NULL."""
+    name = backquoted(column.symbol)
+    values = f"(SELECT collect_set({name}) FROM ({query}))"
+    is_empty = f"(SELECT count(*) = 0 FROM ({query}))"
+    has_null = f"(SELECT count(*) > count({name}) FROM ({query}))"
+    return (
+        f"CASE WHEN {is_empty} THEN false WHEN array_contains({values}, {value}) THEN true WHEN"
+        f" {value} IS NULL OR {has_null} THEN NULL ELSE false END"
     )
 
 

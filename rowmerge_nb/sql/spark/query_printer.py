@@ -10,7 +10,7 @@ from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN
 from rowmerge_nb.sql.spark.columns import item, names, restored
 from rowmerge_nb.sql.spark.limits import tail, with_ties
-from rowmerge_nb.sql.spark.printer import print_spark
+from rowmerge_nb.sql.spark.printer import print_join_condition, print_spark
 from rowmerge_nb.sql.spark.selects import select_text
 from rowmerge_nb.sql.spark.unnest import unnested_rows
 from rowmerge_nb.sql.tree.depth import room
@@ -48,8 +48,8 @@ def subquery_text(node: e.Subquery) -> str:
     if query not in _texts:
         _texts[query] = print_query(query)
     text, columns = _texts[query], q.columns_of(query)
-    if node.kind == "in":
-        value_type = node.type if node.value is None else node.value.type
+    if node.value is not None:
+        value_type = node.value.type
         return _entries(
             _cast(text, columns, (value_type,)), (e.Column(value_type, columns[0].symbol),)
         )
@@ -144,7 +144,7 @@ class _QueryPrinter:
             # cannot read maps.
             text = f"{left} {_JOINS['CROSS']} {'LATERAL ' if node.lateral else ''}{right}"
         elif condition is not None:
-            text += f" ON {print_spark(condition)}"
+            text += f" ON {print_join_condition(condition, _symbols(node.left))}"
         if not node.shared:
             return text
         items = [
