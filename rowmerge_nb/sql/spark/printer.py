@@ -86,22 +86,24 @@ def print_spark(node: e.Typed, *, safe: bool = False) -> str:
     return _Printer(safe=safe, volatile=has_call(node)).text(node)
 
 
-def print_join_condition(condition: e.Typed, left: frozenset[str]) -> str:
-    """Print the condition of a join whose left side has the symbols ``left``.
+def print_join_condition(condition: e.Typed, left_side: frozenset[str]) -> str:
+    """Print the condition of a join whose left side has the symbols ``left_side``.
 
     The value before Spark's IN reads columns of one side, so any other is looked for in a list.
     """
-    while (query := next(filter(partial(_reads_both, left), e.walk(condition)), None)) is not None:
+    while (
+        query := next(filter(partial(_reads_both, left_side), e.walk(condition)), None)
+    ) is not None:
         assert isinstance(query, e.Subquery)
         condition = e.replaced(condition, [(query, replace(query, kind=_IN_LIST))])
     return print_spark(condition)
 
 
-def _reads_both(left: frozenset[str], node: e.Typed) -> bool:
+def _reads_both(left_side: frozenset[str], node: e.Typed) -> bool:
     if not (isinstance(node, e.Subquery) and node.kind == "in" and node.value is not None):
         return False
     symbols = e.references(node.value)
-    return not (symbols <= left or symbols.isdisjoint(left))
+    return not (symbols <= left_side or symbols.isdisjoint(left_side))
 
 
 def sort_keys(keys: tuple[e.Sort, ...]) -> str:

@@ -303,6 +303,19 @@ def test_keys_of_every_form_meet_the_same_rows_whatever_joins_them(
         assert counts[1], on
 
 
+def test_values_of_both_sides_are_looked_for_in_a_query(spark: Any) -> None:
+    on = "t.id + s.id IN (SELECT 2 * id FROM s) OR t.v = s.v"
+    matches = set()
+    for form in ("one task", "spark, large"):
+        trace = (
+            made(spark, form, duplicates="standard")
+            .run(f"MERGE INTO t USING s ON {on} WHEN MATCHED AND t.v > 99 THEN DELETE")
+            .trace
+        )
+        matches.add((trace.join.rows, trace.join.matched_rows, trace.join.unmatched_rows))
+    assert len(matches) == 1
+
+
 def test_rows_that_are_equal_by_one_key_or_another_meet_once(spark: Any) -> None:
     on = "t.id = s.id OR t.part = s.part OR lower(t.part) = lower(s.part) AND t.v = s.v"
     matches = set()
