@@ -137,7 +137,7 @@ def test_the_machinery_of_merge_is_refused_with_the_version_that_began_it(
     ) as info:
         engine.run(sql)
     assert info.value.code == "NOT_SUPPORTED"
-    assert "flow = 'updatable'" in (info.value.hint or "")
+    assert "flow='updatable'" in (info.value.hint or "")
     assert len(rows(engine)) == 3
 
 
