@@ -33,10 +33,15 @@ settings.load_profile("rowmerge_nb")
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    """Our own local session with two cores: one Java process serves the whole run."""
+    """Our own local session with two cores: one Java process serves the whole run.
+
+    Java optimizes what it runs often: the whole run earns that back, a session of some hundred statements does not.
+    """
     from rowmerge_nb.engine.spark.spark_session import create_session, stop_session
 
-    session = create_session(cores=2)
+    session = create_session(
+        cores=2, conf={"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=4"}
+    )
     yield session
     stop_session(session)
 
