@@ -139,3 +139,18 @@ def test_a_table_with_the_name_of_its_frame_is_answered_with_another_name():
     (notice,) = meaning(statement.format("oct_"), tables=tables).notices
     assert "CREATE TABLE oct_table AS" in notice.message
     assert meaning(statement.format("october"), tables=tables).notices == ()
+
+
+def test_a_double_for_text_is_answered_with_a_column_of_numbers_first():
+    costs = FakeTables(
+        {
+            "parts": [("id", "bigint"), ("cost", "varchar")],
+            "news": [("id", "bigint"), ("cost", "double")],
+        }
+    )
+    error = refusal(
+        "MERGE INTO parts t USING news s ON t.id = s.id WHEN MATCHED THEN UPDATE SET cost = s.cost",
+        tables=costs,
+    )
+    assert "the column holds text. To make it a number, convert its frame by" in str(error.hint)
+    assert "write CAST(CAST(s.cost AS decimal(18, 2)) AS varchar)." in str(error.hint)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.cast_rules import can_cast
-from rowmerge_nb.sql.typed.type_rules import is_numeric, is_text
+from rowmerge_nb.sql.typed.type_rules import is_float, is_numeric, is_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
@@ -60,12 +60,22 @@ class Misfit:
                 " pd.to_datetime (or read_csv(parse_dates=...)) and create the table again. For"
                 f" text of the day, {remedy}."
             )
+        if is_text(self.column_type) and is_float(self.value.type):
+            return (
+                f"{problem}: the column holds text. To make it a number, convert its frame by"
+                " pd.to_numeric (or read_csv(thousands=',')) and create the table again. For text"
+                f" with two decimals, {remedy}."
+            )
         return " ".join(filter(None, [f"{problem}: {remedy}.", self._pandas(source)]))
 
     def _text_operand(self) -> str:
         text = self.text or "..."
-        is_moment = is_text(self.column_type) and self.value.type.base.startswith("timestamp")
-        return f"CAST({text} AS date)" if is_moment else text
+        if is_text(self.column_type) and self.value.type.base.startswith("timestamp"):
+            return f"CAST({text} AS date)"
+        # A double as text has an exponent.
+        if is_text(self.column_type) and is_float(self.value.type):
+            return f"CAST({text} AS decimal(18, 2))"
+        return text
 
     def _pandas(self, source: a.MergeSource | None) -> str | None:
         if source is None or source.binding is None or source.binding.dataframe is None:
