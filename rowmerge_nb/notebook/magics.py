@@ -152,7 +152,10 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         guard = StatementGuard(free=True, outlasts=cell is not None and ends_with_cell(self.shell))
         with cell_front_end(self._engine_name(line), rowmerge_nb.__all__):
             result = guard.run(lambda: self._guarded(line, cell, guard))
-        return result if cell is None else None
+        if cell is not None:
+            return None
+        transformer.show_once(self.shell, result)
+        return result
 
     def _guarded(self, line: str, cell: str | None, guard: StatementGuard) -> Any:
         first_line = 1 if cell is None else 2

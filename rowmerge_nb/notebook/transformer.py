@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 import re
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
@@ -118,7 +119,12 @@ def _refusal(message: str, hint: str) -> RowMergeError:
 class ShownOnce(ast.NodeTransformer):
     """Keeps IPython from showing the value of a line of ``%merge``, which has shown its report."""
 
+    def __init__(self) -> None:
+        self.has_cell = False
+        """It has seen the running cell."""
+
     def visit_Module(self, node: ast.Module) -> ast.Module:
+        self.has_cell = True
         for statement in node.body:
             if isinstance(statement, ast.Expr) and _is_merge(statement.value):
                 nothing = ast.Constant(None)
@@ -127,6 +133,38 @@ class ShownOnce(ast.NodeTransformer):
                     ast.IfExp(is_none, nothing, nothing), statement.value
                 )
         return ast.fix_missing_locations(node)
+
+    def end_of_cell(self, *_: object) -> None:
+        self.has_cell = False
+
+
+def show_once(shell: InteractiveShell, result: object) -> None:
+    """Keep the running cell from showing a result again, if it loads the extension.
+
+    Its code is compiled before `ShownOnce` is there.
+    """
+    transforms = [each for each in shell.ast_transformers if isinstance(each, ShownOnce)]
+    if result is None or any(each.has_cell for each in transforms):
+        return
+    from IPython import display
+
+    show_value: Any = display.display
+    displayed: Any = shell.display_formatter
+    formatter = displayed.ipython_display_formatter
+    result_type = type(result)
+
+    def forget(*_: object) -> None:
+        formatter.pop(result_type, None)
+        with suppress(ValueError):
+            shell.events.unregister("post_run_cell", forget)
+
+    def show(value: object) -> None:
+        forget()
+        if value is not result:
+            show_value(value)
+
+    formatter.for_type(result_type, show)
+    shell.events.register("post_run_cell", forget)
 
 
 def _is_merge(node: ast.expr) -> bool:
@@ -143,13 +181,15 @@ def register(shell: InteractiveShell) -> None:
     unregister(shell)
     transforms: list[Any] = shell.input_transformers_cleanup
     transforms.append(CellTransformer(shell))
-    shell.ast_transformers.append(ShownOnce())
+    once = ShownOnce()
+    shell.ast_transformers.append(once)
+    shell.events.register("post_run_cell", once.end_of_cell)
 
 
 def unregister(shell: InteractiveShell) -> None:
-    shell.ast_transformers[:] = [
-        transform for transform in shell.ast_transformers if not isinstance(transform, ShownOnce)
-    ]
+    for once in [each for each in shell.ast_transformers if isinstance(each, ShownOnce)]:
+        shell.ast_transformers.remove(once)
+        shell.events.unregister("post_run_cell", once.end_of_cell)
     shell.input_transformers_cleanup[:] = [
         transform
         for transform in shell.input_transformers_cleanup

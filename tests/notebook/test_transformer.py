@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
@@ -100,3 +102,24 @@ def test_a_line_returns_its_result_and_shows_it_once(notebook):
 def test_commands_return_nothing_and_undo_its_result(notebook):
     assert notebook.shell.run_line_magic("merge", "tables") is None
     assert notebook.shell.run_line_magic("merge", "undo t").trace.kind == "UNDO"
+
+
+def test_the_cell_that_loads_the_extension_shows_a_report_once(notebook) -> None:
+    from IPython.utils.capture import capture_output
+
+    shell, line = notebook.shell, "%merge DELETE FROM accounts"
+    shell.run_line_magic("unload_ext", "rowmerge_nb")
+    load = "%load_ext rowmerge_nb\n%config MergeMagic.engine = 'fake'"
+    for cell, count in (
+        (f"{load}\n{line}", 1),
+        (line, 1),
+        (f"%unload_ext rowmerge_nb\n{load}\nresult = {line}\nresult", 1),
+        ("result", 1),
+        (f"%unload_ext rowmerge_nb\n{load}\nresult = {line}\ndisplay(other)\nother", 3),
+    ):
+        shell.user_ns["other"] = shell.user_ns.get("result")
+        with capture_output() as outputs:
+            shell.run_cell(cell).raise_error()
+        # A terminal has the prompt of the value all the same, a notebook has nothing.
+        value = re.sub(r"Out\[\d+\]: ", "", outputs.stdout).strip()
+        assert len(outputs.outputs) + bool(value) == count, cell
