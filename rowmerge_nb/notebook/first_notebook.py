@@ -109,7 +109,12 @@ def read_options(files: Sequence[Path]) -> list[dict[str, Any]]:
     import pandas as pd
 
     options = [_format(file) for file in files]
-    texts = [pd.read_csv(file, dtype=str, **own) for file, own in zip(files, options, strict=True)]
+    texts = []
+    for file, own in zip(files, options, strict=True):
+        try:
+            texts.append(pd.read_csv(file, dtype=str, **own))
+        except (pd.errors.EmptyDataError, pd.errors.ParserError) as error:
+            raise SystemExit(f"{file} has no rows of comma-separated values: {error}") from None
     for text, own in zip(texts, options, strict=True):
         own.update(_number_format(text, own.get("sep", ",")))
     names = list(dict.fromkeys(name for text in texts for name in text.columns))

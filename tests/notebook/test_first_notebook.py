@@ -87,6 +87,9 @@ def test_a_file_of_windows_is_read_and_a_workbook_is_refused(folder: Path) -> No
     (folder / "old.csv").write_text("id,name\n1,Jos\u00e9\n", "cp1252")
     assert "encoding='cp1252'" in sources(main([str(folder / "old.csv")]))[0]
     (folder / "book.xlsx").write_bytes(b"PK\x03\x04")
+    (folder / "empty.csv").write_text("", "utf-8")
+    with pytest.raises(SystemExit, match=r"empty\.csv has no rows of comma-separated values"):
+        main([str(folder / "empty.csv")])
     with pytest.raises(SystemExit, match=r"book\.xlsx is a workbook\. Save the sheet as CSV UTF-8"):
         main([str(folder / "book.xlsx")])
 
