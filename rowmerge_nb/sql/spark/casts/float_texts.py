@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Final
 
-
 _SEVEN_DIGITS: Final = "'0.0#####E0'"
 _ALL_DIGITS: Final = f"'0.0{'#' * 19}E0'"
 
