@@ -487,7 +487,7 @@ def test_undo_takes_back_a_change_and_shows_what_that_was(notebook):
     ):
         shown = notebook.run(line).text
         assert notebook.engine.undone[-1] == table
-        assert "Table t is in version 7 now. t 1 → 3 rows." in shown
+        assert "Table t has its former rows again, in version 7. t 1 → 3 rows." in shown
         assert "Undone: DELETE of 2 rows: DELETE FROM t" in shown
     assert notebook.shell.user_ns["_merge"].version_after == 7
     assert notebook.run("%merge kept << undo").outputs == []

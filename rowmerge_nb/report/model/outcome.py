@@ -220,13 +220,13 @@ def _finished(trace: Trace) -> Phrase:
         return (Run(_SESSION[trace.kind]),)
     if trace.kind in {"RESTORE", "UNDO"}:
         version = trace.target.version_after
-        there = "" if version is None else f" is in version {version} now."
-        return (
-            Run("Table "),
-            name,
-            Run(there or " is as it was before its first version."),
-            *_sizes(trace),
-        )
+        if version is None:
+            there = " is as it was before its first version."
+        elif trace.kind == "UNDO":
+            there = f" has its former rows again, in version {version}."
+        else:
+            there = f" is in version {version} now."
+        return (Run("Table "), name, Run(there), *_sizes(trace))
     if trace.kind == "CALL":
         return (Run("Procedure "), name, Run(" was run."))
     if trace.kind == "ALTER TABLE EXECUTE":

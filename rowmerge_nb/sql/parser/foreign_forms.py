@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u2039\u203a\u00b4"
 _DOUBLE_QUOTES: Final = "\u201c\u201d\u201e\u00ab\u00bb"
-_STRUCTURE: Final = frozenset(
+STRUCTURE: Final = frozenset(
     [
         "FROM",
         "WHERE",
@@ -103,7 +103,8 @@ def name_hint(token: Token) -> str | None:
         command = connect_command("delta", "FOLDER", "lake")
         return f"Connect the folder of the tables: {command}; then write its names."
     # BigQuery writes one pair of backquotes around a full name.
-    parts = token.text.strip("`").split(".")
+    whole = token.text.strip("`")
+    parts = [whole] if re.search(r"\.(?!\S)", whole) else whole.split(".")
     name = ".".join(
         part
         if re.fullmatch("[a-z_][a-z0-9_]*", part) and part.upper() not in RESERVED
@@ -422,11 +423,14 @@ def _reserved(tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -
     token, following = tokens[index], tokens[min(index + 1, len(tokens) - 1)]
     if (
         token.word in RESERVED
-        and token.word not in _STRUCTURE
+        and token.word not in STRUCTURE
         and following.word != "BY"
         and not {"<identifier>", "<expression>"}.isdisjoint(expected)
     ):
+        is_half = following.kind is TokenKind.WORD and following.word not in RESERVED
+        longer = f' or "{token.text} {following.text}"' if is_half else ""
         return (
             f'{token.word} is a reserved word; as a name, write it in double quotes: "{token.text}"'
+            f"{longer}"
         )
     return None

@@ -282,7 +282,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "Write SET before the columns: UPDATE %1 SET %2 = %3.",
     ),
     (
-        r"^(?:UPDATE|DELETE FROM) ([\w.\"]+) .*§(?:LIMIT|ORDER)\b|^(?:DELETE FROM) ([\w.\"]+) §LIMIT",
+        r"^(?:UPDATE|DELETE FROM) ([\w.\"]+) .*§(?:LIMIT\b|ORDER BY\b)|^(?:DELETE FROM) ([\w.\"]+) §LIMIT",
         "Choose the rows by a condition: WHERE id IN (SELECT id FROM ... LIMIT 1).",
     ),
     (
@@ -329,7 +329,6 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             " condition THEN DELETE before it, with the new values and the UPDATE's WHERE."
         ),
     ),
-    (r"§\[ ([A-Za-z_]\w*(?: \w+)*) \]", 'Write "%1" instead of [%1].'),
     (
         r"^MERGE INTO ([\w.\"]+)(?: AS)?(?: (\w+))? USING .* §USING \( (\w+)",
         "Write ON and an equality instead of USING: ON t.%3 = s.%3.",
@@ -377,7 +376,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     # -- commas and words at the wrong place ---------------------------------------------------------------------
     (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION|\))", "Remove the comma before %1."),
     (
-        r"\b(AND|OR|NOT|ON|WHERE) §(WHEN|THEN|GROUP|ORDER|FROM)\b",
+        r"\b(AND|OR|NOT|ON|WHERE) §(?:WHEN\b|THEN\b|FROM\b|(?:GROUP|ORDER) BY\b)",
         "A condition is missing after %1.",
     ),
     # -- FROM ----------------------------------------------------------------------------------------------------
@@ -484,7 +483,6 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"< §<|(?<!-)> §>", "Write bitwise_left_shift(a, n) or bitwise_right_shift(a, n)."),
     (r"([\w.]+) -> ?§> ('[^']*')", "Write json_extract_scalar(%1, '$.name') instead of ->>."),
     (r"§: =", "Write = instead of :=."),
-    (r"§\[ (\w+) \]", 'Write "%1" instead of [%1].'),
 )
 """A pattern of a statement's tokens with § before the wrong one, and the hint, in which %1 is the
 first group; the first pattern that fits counts.

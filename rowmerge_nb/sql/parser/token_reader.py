@@ -10,6 +10,7 @@ from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.sql.parser.foreign_forms import foreign_form_hint, name_hint
 from rowmerge_nb.sql.parser.foreign_patterns import pattern_hint
+from rowmerge_nb.sql.parser.split_names import bracketed_name_hint, split_name_hint
 from rowmerge_nb.sql.parser.tokens import RESERVED, Runs, Token, TokenKind, tokenize
 from rowmerge_nb.sql.tree.depth import DEEPEST, too_deep
 from rowmerge_nb.sql.tree.statements import Identifier, Span, TableName
@@ -363,6 +364,14 @@ class TokenReader:
         before = self.tokens[self._farthest - 1] if self._farthest else token
         if token.text == before.text == "=" and before.span.end == token.span.start:
             return "Use = for equality."
+        bracketed = bracketed_name_hint(self.text, token)
+        if bracketed is not None:
+            return bracketed
+        split_name = split_name_hint(
+            self.text, self.tokens, self._farthest, separable="','" in self._expected
+        )
+        if split_name is not None and token.kind is TokenKind.UNKNOWN:
+            return split_name
         pattern = pattern_hint(self.text, self.tokens, self._farthest)
         following = self.tokens[min(self._farthest + 1, len(self.tokens) - 1)]
         one_name = self._one_name(before, token, following)
@@ -418,11 +427,12 @@ class TokenReader:
         if before is not token and self.at_identifier(before):
             near = nearest(before.word, _MISSPELLED, 0.7)
             if near:
-                if near != before.word:
-                    return f"Did you mean {near} instead of {before.text}?"
-            elif self.at_identifier(token):
-                return f'Is this one name? Write it in double quotes: "{before.text} {token.text}".'
-        return None
+                return (
+                    None
+                    if near == before.word
+                    else f"Did you mean {near} instead of {before.text}?"
+                )
+        return split_name
 
     def _one_name(self, before: Token, token: Token, following: Token) -> str | None:
         """Return a hint if a sign joins two words without blanks, as in ``E-Mail``."""

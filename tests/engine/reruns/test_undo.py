@@ -94,9 +94,9 @@ def test_every_statement_that_changes_rows_is_taken_back(
         changed.version_after,
         True,
     )
-    assert f"Table {name} is in version {result.version_after} now." in str(result).replace(
-        "\n", " "
-    )
+    assert f"Table {name} has its former rows again, in version {result.version_after}." in str(
+        result
+    ).replace("\n", " ")
     # What was taken back is not lost: it is a version like any other.
     engine.restore(name, changed.version_after)  # type: ignore[arg-type]
     assert rows(engine, name) == after

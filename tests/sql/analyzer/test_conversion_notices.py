@@ -1,4 +1,4 @@
-"""Notices about doubles as text, and about timestamps without a zone beside those with one."""
+"""Notices about doubles as text, timestamps without a zone beside those with one, dates as text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
 from rowmerge_nb.sql.analyzer.analysis import TableBinding
 from rowmerge_nb.sql.typed.zones import in_session_zone
-from tests.sql.support import FakeTables, meaning
+from tests.sql.support import FakeTables, meaning, refusal
 
 ZONED = "timestamp(6) with time zone"
 
@@ -137,3 +137,95 @@ def test_a_time_without_a_zone_beside_one_with_a_zone_is_taken_as_utc(
 )
 def test_ordinary_conversions_have_no_notice(sql: str) -> None:
     assert notices(sql) == []
+
+
+def due(*texts: str) -> FakeTables:
+    """A DataFrame ``parts`` with dates as they are written in spreadsheets."""
+    found = FakeTables({"t": [("due", "varchar"), ("day", "date")]})
+    found.frames["parts"] = TableBinding(
+        "parts",
+        "",
+        ("parts",),
+        (ColumnMetadata("due", parse_type("varchar")),),
+        "v_parts",
+        dataframe=pa.table({"due": pa.array(texts, pa.string())}),
+    )
+    return found
+
+
+@pytest.mark.parametrize(
+    ("texts", "condition", "calls"),
+    [
+        (["03/12/2026", "31/12/2026"], "due < '02/12/2026'", "date_parse(due, '%d/%m/%Y')"),
+        (["12.31.26", None], "due >= '01.02.27'", "date_parse(due, '%m.%d.%y')"),
+        (
+            ["1-2-2026"],
+            "due BETWEEN '01-02-2026' AND '01-03-2026'",
+            "date_parse(due, '%d-%m-%Y') or date_parse(due, '%m-%d-%Y')",
+        ),
+        # Of these texts the order is that of the dates, or nobody knows.
+        (["2026-12-31"], "due < '2026-12-02'", None),
+        (["31/12/2026", "soon"], "due < '02/12/2026'", None),
+        (["31/12/2026"], "due = '02/12/2026'", None),
+        (["31/12/2026"], "date_parse(due, '%d/%m/%Y') < DATE '2026-12-02'", None),
+    ],
+)
+def test_texts_that_look_like_dates_are_not_silently_put_in_order(texts, condition, calls):
+    sql = f"SELECT * FROM parts WHERE {condition}"
+    messages = [notice.message for notice in meaning(sql, tables=due(*texts)).notices]
+    date = next(text for text in texts if text)
+    assert messages == (
+        []
+        if calls is None
+        else [
+            (
+                f"`{condition}` compares texts, character by character: {date} is not taken for a date."
+                f" For dates write `{calls}` on both sides."
+            )
+        ]
+    )
+
+
+def test_columns_of_a_condition_that_look_like_dates_are_noticed_once():
+    sql = (
+        "MERGE INTO t USING parts s ON t.due = s.due WHEN MATCHED AND s.due > t.due THEN DELETE"
+        " WHEN MATCHED AND s.due > t.due THEN UPDATE SET due = s.due"
+    )
+    (notice,) = meaning(sql, tables=due("31/12/2026")).notices
+    assert "write `date_parse(s.due, '%d/%m/%Y')`" in notice.message
+
+
+@pytest.mark.parametrize(
+    ("condition", "hint"),
+    [
+        (
+            "due < DATE '2026-12-02'",
+            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y').",
+        ),
+        (
+            "due BETWEEN DATE '2026-12-02' AND current_date",
+            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y').",
+        ),
+        (
+            "DATE '2026-12-02' = '1/2/26'",
+            (
+                "For text such as 1/2/26 write date_parse('1/2/26', '%d/%m/%y') or"
+                " date_parse('1/2/26', '%m/%d/%y')."
+            ),
+        ),
+        ("due = 00123", "due is text: write '00123'. As numbers they are compared by CAST(due AS"),
+        ("due IN ('1', 2)", "due is text: write '2'."),
+        (
+            "due BETWEEN 1 AND 2",
+            "Trino does not turn text into numbers by itself; write CAST(due AS",
+        ),
+        ("length(due) = '3'", "Write 3 without its quotes."),
+        ("length(due) IN (1, '3')", "Write 3 without its quotes."),
+        ("length(due) BETWEEN '3' AND '4'", "Write 3 without its quotes."),
+        ("length(due) LIKE '1%'", "Write CAST(length(due) AS varchar)."),
+    ],
+)
+def test_comparisons_of_two_types_name_what_to_write(condition, hint):
+    error = refusal(f"SELECT * FROM parts WHERE {condition}", tables=due("31/12/2026"))
+    assert error.code == "TYPE_MISMATCH"
+    assert str(error.hint).startswith(hint)

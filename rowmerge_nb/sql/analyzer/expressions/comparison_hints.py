@@ -10,27 +10,80 @@ from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed.type_rules import is_float, is_numeric, is_text
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from rowmerge_nb.spi.types import Type
 
 _DATE: Final = re.compile(r"\d{4}-\d{1,2}-\d{1,2}")
+_NUMBER: Final = re.compile(r"-?\d+(?:\.\d+)?")
+_NUMERALS: Final = frozenset(["integer", "decimal", "double"])
 _TIMESTAMP: Final = re.compile(rf"{_DATE.pattern} \d{{1,2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?")
 
 
 def comparison_hint(
-    text: str, operator: str, node: s.Binary, sides: tuple[Type, Type]
+    text: str,
+    operator: str,
+    sides: tuple[s.Expression, s.Expression],
+    types: tuple[Type, Type],
 ) -> str | None:
     """Return how text and a value of another type are compared, or None."""
-    is_first, is_second = map(is_text, sides)
+    is_first, is_second = map(is_text, types)
     if is_first == is_second:
         return None
-    operand, value = (node.left, node.right) if is_first else (node.right, node.left)
-    other = sides[is_first]
+    operand, value = sides if is_first else sides[::-1]
+    other = types[is_first]
     if other.base in {"date", "timestamp", "timestamp with time zone"}:
         return _moment_hint(text, operand, other)
+    if not is_numeric(other):
+        return None
+    if isinstance(operand, s.Literal):
+        is_number = _NUMBER.fullmatch(operand.value)
+        return f"Write {operand.value} without its quotes." if is_number else None
+    if operator != "=":
+        return None
+    if isinstance(value, s.Literal) and value.kind in _NUMERALS:
+        return (
+            f"{operand.span.of(text)} is text: write '{value.span.of(text)}'. As numbers they are"
+            f" compared by CAST({operand.span.of(text)} AS {_target(other)})."
+        )
     is_fraction = other.base == "decimal" and other.parameters[1] != 0
-    if operator == "=" and is_numeric(other) and not is_fraction and isinstance(value, s.Name):
+    if not is_fraction and isinstance(value, s.Name):
         return _number_hint(text, value, other)
     return None
+
+
+def range_hint(text: str, node: s.Between, types: tuple[Type, Type, Type]) -> str | None:
+    """Return how BETWEEN takes text and values of another type, or None."""
+    for limit, limit_type in zip((node.low, node.high), types[1:], strict=True):
+        hint = comparison_hint(text, "<", (node.value, limit), (types[0], limit_type))
+        if hint is not None:
+            return hint
+        if is_text(types[0]) and is_numeric(limit_type):
+            return cast_hint(text, node.value, limit_type)
+    return None
+
+
+def list_hint(text: str, nodes: Sequence[s.Expression], types: Sequence[Type]) -> str | None:
+    """Return how IN takes text and values of another type, or None: the value is the first node."""
+    for node, item in zip(nodes[1:], types[1:], strict=True):
+        hint = comparison_hint(text, "=", (nodes[0], node), (types[0], item))
+        if hint is not None:
+            return hint
+    return None
+
+
+def cast_hint(text: str, operand: s.Expression | None, number: Type) -> str:
+    """Return the conversion of a text that is computed with as a number."""
+    operand_text = "..." if operand is None else operand.span.of(text)
+    return (
+        "Trino does not turn text into numbers by itself; write"
+        f" CAST({operand_text} AS {_target(number)})."
+    )
+
+
+def _target(number: Type) -> Type | str:
+    # A literal's own precision would hold few texts.
+    return f"decimal(18, {number.parameters[1]})" if number.base == "decimal" else number
 
 
 def _moment_hint(text: str, node: s.Expression, other: Type) -> str:

@@ -1,4 +1,4 @@
-"""Notices about conversions that succeed and surprise: numbers as text, and times without a zone."""
+"""Notices about conversions that surprise: numbers as text, times without a zone, dates as text."""
 
 from __future__ import annotations
 
@@ -10,18 +10,23 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.analyzer.expressions.dataframe_values import (
+    dataframe_column,
+    date_layouts,
+    date_parse_calls,
+)
 from rowmerge_nb.sql.tree import syntax as s
-from rowmerge_nb.sql.typed.expressions import Column, Typed
 from rowmerge_nb.sql.typed.type_rules import is_float, is_text
 from rowmerge_nb.sql.typed.zones import session_zone
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.scope import ScopeField
     from rowmerge_nb.sql.tree.statements import Span
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 _EXAMPLE: Final = 417.0
 _NAIVE: Final = "timestamp"
@@ -61,18 +66,35 @@ def _first_number(
     context: Context, value: Typed, fields: Iterable[ScopeField]
 ) -> tuple[float, bool]:
     """Return the first number of a DataFrame's column, or an example, and whether all are whole."""
-    field = next(
-        (f for f in fields if isinstance(value, Column) and f.symbol == value.symbol), None
-    )
-    if field is not None:
-        for table in context.bindings.values():
-            if table.name == field.table and isinstance(table.dataframe, pa.Table):
-                numbers = table.dataframe.column(str(field.name)).cast(pa.float64()).drop_null()
-                numbers = numbers.filter(pc.is_finite(numbers))
-                if len(numbers):
-                    is_whole = pc.all(pc.equal(pc.floor(numbers), numbers)).as_py()
-                    return numbers[0].as_py(), is_whole
+    column = dataframe_column(context, value, fields)
+    if column is not None:
+        numbers = column.cast(pa.float64()).drop_null()
+        numbers = numbers.filter(pc.is_finite(numbers))
+        if len(numbers):
+            is_whole = pc.all(pc.equal(pc.floor(numbers), numbers)).as_py()
+            return numbers[0].as_py(), is_whole
     return _EXAMPLE, True
+
+
+def note_date_text(
+    context: Context,
+    span: Span,
+    operands: Sequence[tuple[s.Expression, Typed]],
+    fields: Iterable[ScopeField],
+) -> None:
+    """Add a notice if texts such as 31/12/2026 are put in order, which is not the order of dates."""
+    if not all(is_text(value.type) for _, value in operands):
+        return
+    date, layouts = date_layouts(context, operands, fields)
+    node = next((node for node, _ in operands if not isinstance(node, s.Literal)), None)
+    if node is not None and layouts:
+        remedy = code(date_parse_calls(node.span.of(context.text), layouts))
+        _note_once(
+            context,
+            f"{code(span.of(context.text))} compares texts, character by character: {date} is not"
+            f" taken for a date. For dates write {remedy} on both sides.",
+            span,
+        )
 
 
 def note_session_zone(context: Context, nodes: Iterable[tuple[s.Expression, Type]]) -> None:

@@ -26,12 +26,19 @@ from rowmerge_nb.spi.types import (
 )
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql, offer, split_name_hint
 from rowmerge_nb.sql.analyzer.expressions.calls import CallAnalyzer
-from rowmerge_nb.sql.analyzer.expressions.comparison_hints import comparison_hint
+from rowmerge_nb.sql.analyzer.expressions.comparison_hints import (
+    cast_hint,
+    comparison_hint,
+    list_hint,
+    range_hint,
+)
 from rowmerge_nb.sql.analyzer.expressions.concatenation import concatenated
 from rowmerge_nb.sql.analyzer.expressions.conversion_notices import (
+    note_date_text,
     note_double_text,
     note_session_zone,
 )
+from rowmerge_nb.sql.analyzer.expressions.dataframe_values import date_layouts, date_parse_calls
 from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
 from rowmerge_nb.sql.analyzer.expressions.json_calls import json_lookup
 from rowmerge_nb.sql.analyzer.expressions.json_constructors import json_constructor
@@ -568,15 +575,14 @@ class ExpressionAnalyzer(CallAnalyzer):
                 if isinstance(node, s.Binary)
                 else None
             )
-            text = "..." if operand is None else operand.span.of(self.context.text)
-            # A literal's own precision would hold few texts.
-            target = f"decimal(18, {number.parameters[1]})" if number.base == "decimal" else number
-            hint = (
-                f"Trino does not turn text into numbers by itself; write CAST({text} AS {target})."
-            )
+            hint = cast_hint(self.context.text, operand, number)
         if isinstance(node, s.Binary) and operator in {"=", *_TURNED}:
             hint = (
-                comparison_hint(self.context.text, operator, node, (left.type, right.type)) or hint
+                self._date_hint(((node.left, left), (node.right, right)))
+                or comparison_hint(
+                    self.context.text, operator, (node.left, node.right), (left.type, right.type)
+                )
+                or hint
             )
         if operator == "+" and is_text(left.type) and is_text(right.type):
             hint = "Write || to join texts."
@@ -586,6 +592,17 @@ class ExpressionAnalyzer(CallAnalyzer):
             node.error_span,
             hint,
         )
+
+    def _date_hint(self, operands: Sequence[tuple[s.Expression, e.Typed]]) -> str | None:
+        """Return how texts that look like dates are compared with dates, or None."""
+        if not any(value.type.base in {"date", "timestamp"} for _, value in operands):
+            return None
+        date, layouts = date_layouts(self.context, operands, self.scope.fields)
+        node = next((node for node, value in operands if is_text(value.type)), None)
+        if node is None or not layouts:
+            return None
+        calls = date_parse_calls(node.span.of(self.context.text), layouts)
+        return f"For text such as {date} write {calls}."
 
     def _comparison(self, node: s.Binary, left: e.Typed, right: e.Typed) -> e.Typed:
         note_null_comparison(self.context, node.operator, node.left, node.right, node.span)
@@ -600,6 +617,9 @@ class ExpressionAnalyzer(CallAnalyzer):
                 right,
             )
         ordered = node.operator not in {"=", "<>"}
+        if ordered:
+            operands = ((node.left, left), (node.right, right))
+            note_date_text(self.context, node.span, operands, self.scope.fields)
         if ordered and not is_orderable(common):
             self._no_operator(
                 node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right
@@ -666,6 +686,8 @@ class ExpressionAnalyzer(CallAnalyzer):
         value, low, high = (self.analyze(part) for part in parts)
         types = (value.type, low.type, high.type)
         note_session_zone(self.context, zip(parts, types, strict=True))
+        operands = tuple(zip(parts, (value, low, high), strict=True))
+        note_date_text(self.context, node.span, operands, self.scope.fields)
         common = common_type(value.type, low.type)
         common = common_type(common, high.type) if common else None
         if common is not None:
@@ -675,6 +697,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                 "TYPE_MISMATCH",
                 f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}",
                 node.error_span,
+                self._date_hint(operands) or range_hint(self.context.text, node, types),
             )
         value, low, high = self.comparable((value, low, high), common)
         limits = [(low, high), (high, low)] if node.symmetric else [(low, high)]
@@ -695,7 +718,9 @@ class ExpressionAnalyzer(CallAnalyzer):
         if list_lookup is not None:
             return list_lookup
         nodes = [node.value, *node.items]
-        parts = self.alike([self.analyze(part) for part in nodes], nodes, "IN value and list items")
+        values = [self.analyze(part) for part in nodes]
+        hint = list_hint(self.context.text, nodes, [value.type for value in values])
+        parts = self.alike(values, nodes, "IN value and list items", hint)
         return e.Apply(BOOLEAN, "in", self.comparable(parts, parts[0].type), node.negated)
 
     def _like(self, node: s.Like) -> e.Typed:
@@ -714,6 +739,7 @@ class ExpressionAnalyzer(CallAnalyzer):
                     "TYPE_MISMATCH",
                     f"{side} LIKE expression must evaluate to a varchar (actual: {part.type})",
                     part_node.error_span,
+                    f"Write CAST({part_node.span.of(self.context.text)} AS varchar).",
                 )
             self.context.note_parameter(part, VARCHAR)
         return e.Apply(
@@ -934,7 +960,11 @@ class ExpressionAnalyzer(CallAnalyzer):
     # -- helpers --------------------------------------------------------------------------------------------------
 
     def alike(
-        self, parts: Sequence[e.Typed], nodes: Sequence[s.Expression], what: str
+        self,
+        parts: Sequence[e.Typed],
+        nodes: Sequence[s.Expression],
+        what: str,
+        hint: str | None = None,
     ) -> list[e.Typed]:
         common = UNKNOWN
         for part, node in zip(parts, nodes, strict=True):
@@ -946,18 +976,20 @@ class ExpressionAnalyzer(CallAnalyzer):
                     part.type,
                     ", ".join(dict.fromkeys(str(p.type) for p in parts)),
                     node.error_span,
+                    hint,
                 )
             common = wider
         return [self.coerce(part, common) for part in parts]
 
     def no_common_type(
-        self, what: str, common: Type, kind: Type, kinds: str, span: Span
+        self, what: str, common: Type, kind: Type, kinds: str, span: Span, hint: str | None = None
     ) -> NoReturn:
         self.context.error(
             "TYPE_MISMATCH",
             f"{what} must be the same type or coercible to a common type. Cannot find common type"
             f" between {common} and {kind}, all types (without duplicates): [{kinds}]",
             span,
+            hint,
         )
 
 
