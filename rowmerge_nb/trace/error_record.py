@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from rowmerge_nb.trace.raised import Raised
 
@@ -23,6 +24,17 @@ class Consequence:
         return f"{self.method} {self.text}".lstrip()
 
 
+class Evidence(StrEnum):
+    """How it is known that a failed statement has left its table alone."""
+
+    NO_SINK = "no sink"
+    """No call that could store a row was made."""
+    VERSION = "version"
+    """The table has the version that the statement read."""
+    ROWS = "rows"
+    """The table has the rows that it had before."""
+
+
 @dataclass(frozen=True)
 class ErrorRecord:
     """The error that ended the statement.
@@ -30,6 +42,7 @@ class ErrorRecord:
     Args:
         consequences: what had happened by then: open sinks, the rollback.
         changed: whether the change persists; None if unknown.
+        evidence: how it is known that the table is as before; None if it was not looked at.
         raised: errors of the connector's code: the one that ended the statement, then those of the
             cleanup.
     """
@@ -44,3 +57,4 @@ class ErrorRecord:
     consequences: tuple[Consequence, ...] = ()
     changed: bool | None = False
     raised: tuple[Raised, ...] = ()
+    evidence: Evidence | None = None

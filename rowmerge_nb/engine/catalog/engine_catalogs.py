@@ -370,6 +370,18 @@ class Catalogs:
             )
         return handle
 
+    def version(self, name: TableName | None, options: Options) -> ConnectorTableVersion | None:
+        """Read a table's current version in a new transaction; None without versions."""
+        if name is None:
+            return None
+        transaction = self.transaction(options)
+        try:
+            handle = self._committed(transaction, name, None)
+            return transaction.metadata(name[0]).get_table_version(transaction.session, handle)
+        finally:
+            with suppress(Exception):
+                transaction.rollback()
+
     def row_count(
         self, name: TableName | None, options: Options, version: ConnectorTableVersion | None
     ) -> int | None:

@@ -8,6 +8,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.choices import StatementState
+from rowmerge_nb.base.errors import StatementInterrupted
 from rowmerge_nb.engine.statements.committed import begin_check, check_failure, is_checked
 from rowmerge_nb.engine.statements.run_observer import RunObserver
 from rowmerge_nb.engine.tasks.task_faults import unwatched
@@ -36,24 +37,47 @@ class CommitCheckObserver(RunObserver):
         self._read = read
         self._read_independently = read_independently
         self._check: Checking | None = None
+        self._error: RowMergeError | None = None
+
+    def before_action(self, run: StatementRun) -> None:
+        # A sink may show its rows too early, so the former rows are read before there is a sink.
+        self._check = begin_check(run, self._read, self._read_independently)
 
     def before_finish(self, run: StatementRun) -> None:
-        self._check = begin_check(run, self._read, self._read_independently)
+        if self._check is None:
+            self._check = begin_check(run, self._read, self._read_independently)
+        if self._check is not None:
+            self._check = self._check.with_pages()
 
     def after_result(self, run: StatementRun, result: Result) -> None:
         if self._check is not None:
             self._check.told(result)
 
     def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
+        self._error = error
         if run.options.check and run.versions.before is None:
             with suppress(Exception), unwatched():
                 run.versions.read(run.transaction, getattr(run.analysis, "target", None))
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
         if (
-            run.options.check
-            and result is not None
+            result is not None
             and result.trace.state is StatementState.FAILED
             and is_checked(run)
+            and (run.options.check or self._is_read_back())
         ):
             check_failure(run, self._check, self._read, result)
+            changed = result.trace.error and result.trace.error.changed
+            if self._error is not None and changed:
+                self._error.changed = changed
+
+    def _is_read_back(self) -> bool:
+        """Return whether a failure that did not ask for it is checked: not after an interrupt, and
+        not if reading would start a process.
+        """
+        return (
+            self._check is not None
+            and self._check.before is not None
+            and not isinstance(self._error, StatementInterrupted)
+            and getattr(self._error, "code", "") != "HOST_TERMINATED"
+        )

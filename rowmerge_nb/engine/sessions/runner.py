@@ -472,6 +472,7 @@ class StatementRunner:
             connector=self.catalogs.store(name),
             spark=lambda: self.session.spark_session.current,
             row_count=partial(self.catalogs.row_count, name, self.defaults),
+            read_version=partial(self.catalogs.version, name, self.defaults),
             settings=self._settings(analysis, options),
             views=self.catalogs.views,
             read_constraints=partial(_constraints, analysis.text, tables),

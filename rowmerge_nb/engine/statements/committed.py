@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 import numpy as np
 import pyarrow as pa
@@ -32,6 +32,7 @@ from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
 from rowmerge_nb.trace.bags import differing
 from rowmerge_nb.trace.check_records import CommitCheck
 from rowmerge_nb.trace.contract_calls import WriterRecord
+from rowmerge_nb.trace.error_record import Evidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,7 @@ CHECKED_ROWS: Final = 100_000
 CHECKED_UNASKED: Final = 10_000
 """The row limit of a default check."""
 _AGREES, _NOT_COMPARED = "agrees", "not compared"
+_OLDER_FLOW: Final = "page sources changed the rows, and no page says what they were given"
 _KEPT_BYTES: Final = 1 << 26
 """The bytes of pages that each task keeps for the check."""
 
@@ -108,61 +110,55 @@ def begin_check(
 
 
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
-    pages = run.account.pages if run.account is not None else None
+    analysis, session = run.analysis, run.transaction.session
+    if getattr(run, "pushed", None) is not None:
+        return {"problem": "the connector deleted the rows itself, and no page shows which"}
+    if run.options.flow == Flow.UPDATABLE and not run.options.check:
+        return {"problem": _OLDER_FLOW}
+    assert isinstance(analysis, RowChangeAnalysis | InsertAnalysis)
+    target = analysis.target
+    metadata, handle = run.transaction.metadata(target.catalog), cast("Any", target.handle)
+    columns, merge = [*metadata.get_column_handles(session, handle)], run.transaction.merge_handle
+    has_row_ids = merge is not None
+    if has_row_ids:
+        columns.append(metadata.get_merge_row_id_column_handle(session, handle))
+    scanned = handle if merge is None else merge.get_table_handle()
+    rows = run.transaction.scans.observations.rows_up_to(target.catalog, scanned, columns, most)
+    if rows is None:
+        hint = "" if run.options.check else f"; check=True reads up to {number(CHECKED_ROWS)}"
+        return {"problem": f"the table has more than {number(most)} rows{hint}"}
+    # The older flow and an INSERT need no row ids.
+    return {
+        "before": rows
+        if has_row_ids
+        else rows.append_column(str(len(columns)), pa.nulls(rows.num_rows))
+    }
+
+
+def _changes_of(run: StatementRun) -> Mapping[str, Any]:
+    """Return the pages that the sinks have got, or why they are not known."""
+    account = run.account
     if unknown := run.transaction.left_to_store(run.analysis):
         return {
             "problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"
         }
     if isinstance(run.analysis, InsertAnalysis):
-        return _before_insert(run, run.analysis, most)
-    assert isinstance(run.analysis, RowChangeAnalysis)
-    target = run.analysis.target
+        streams, row_count = (account.handed, account.counted) if account is not None else ((), 0)
+        pages = [(number, page) for number, stream, _ in streams for page in pages_of(stream)]
+        if sum(page.num_rows for _, page in pages) != row_count:
+            return {"problem": "not all of the pages that its sinks were given could be kept"}
+        return {"inserted": tuple(pages)}
     if run.options.flow == Flow.UPDATABLE:
-        return {"problem": "page sources changed the rows, and no page says what they were given"}
-    if getattr(run, "pushed", None) is not None:
-        return {"problem": "the connector deleted the rows itself, and no page shows which"}
-    joined = run.account.joined if run.account is not None else 0
-    if joined and (pages is None or not pages.complete):
+        return {"problem": _OLDER_FLOW}
+    sample = account.pages if account is not None else None
+    if account is not None and account.joined and (sample is None or not sample.complete):
         reason = (
             "with trace='off' no page is kept"
             if run.options.trace == "off"
             else "not all of its pages were kept"
         )
         return {"problem": f"{reason}; check=True keeps those of up to {number(CHECKED_ROWS)} rows"}
-    session, metadata = run.transaction.session, run.transaction.metadata(target.catalog)
-    handle: Any = target.handle
-    columns = [
-        *metadata.get_column_handles(session, handle),
-        metadata.get_merge_row_id_column_handle(session, handle),
-    ]
-    merge = run.transaction.merge_handle
-    scanned = handle if merge is None else merge.get_table_handle()
-    rows = run.transaction.scans.observations.rows_up_to(target.catalog, scanned, columns, most)
-    if rows is None:
-        hint = "" if run.options.check else f"; check=True reads up to {number(CHECKED_ROWS)}"
-        return {"problem": f"the table has more than {number(most)} rows{hint}"}
-    return {"before": rows, "pages": pages}
-
-
-def _before_insert(run: StatementRun, analysis: InsertAnalysis, most: int) -> Mapping[str, Any]:
-    streams = run.account.handed if run.account is not None else ()
-    row_count = run.account.counted if run.account is not None else 0
-    target = analysis.target
-    handle: Any = target.handle
-    columns = run.transaction.metadata(target.catalog).get_column_handles(
-        run.transaction.session, handle
-    )
-    pages = [(number, page) for number, stream, _ in streams for page in pages_of(stream)]
-    if sum(page.num_rows for _, page in pages) != row_count:
-        return {"problem": "not all of the pages that its sinks were given could be kept"}
-    rows = run.transaction.scans.observations.rows_up_to(target.catalog, handle, columns, most)
-    if rows is None:
-        return {"problem": f"the table has more than {number(most)} rows"}
-    # An INSERT needs no row ids.
-    return {
-        "before": rows.append_column(str(len(columns)), pa.nulls(rows.num_rows)),
-        "inserted": tuple(pages),
-    }
+    return {"pages": sample}
 
 
 @dataclass(frozen=True)
@@ -173,6 +169,7 @@ class Checking:
         before: the former rows with the row id last; None if unknown.
         pages: the sinks' pages; None without rows.
         problem: why there is nothing to compare with, or ``""``.
+        early: a sentence about changes that were visible before the finish call, or ``""``.
     """
 
     run: StatementRun
@@ -183,6 +180,42 @@ class Checking:
     pages: PageSample | None = None
     inserted: tuple[tuple[int, pa.RecordBatch], ...] = ()
     problem: str = ""
+    early: str = ""
+
+    def with_pages(self) -> Checking:
+        """Return the check with the pages of the sinks, which have ended."""
+        if self.problem:
+            return self
+        check = replace(self, **_changes_of(self.run))
+        if check.problem or not check.run.options.check:
+            return check
+        try:
+            with interruptible("check"), unwatched():
+                return replace(check, early=check._early())  # noqa: SLF001 - of this class
+        except StatementInterrupted:
+            raise
+        except Exception:  # noqa: BLE001 - the table is read again after the commit
+            return check
+
+    def _early(self) -> str:
+        """Report changes of the statement that another reader sees before the finish call."""
+        rows = self.read(None, self.most + 2 * self._former_rows.num_rows)
+        if rows is None:
+            return ""
+        seen = self._conformed(rows)
+        hidden, shown = (
+            max(part.num_rows for part in differing(seen, expected))
+            for expected in (self._wanted, self._former_rows)
+        )
+        changes = max(part.num_rows for part in differing(self._former_rows, self._wanted))
+        # Changes of other statements bring the table no nearer to what this one leaves.
+        if not shown or hidden >= changes:
+            return ""
+        method = "finish_insert" if self.inserted else "finish_merge"
+        return (
+            f" Another reader saw {plural(shown, 'changed row')} before {method} was called: its"
+            " sinks must not show any. A failed statement would leave them."
+        )
 
     def told(self, result: Result) -> Result:
         run = self.run
@@ -242,12 +275,12 @@ class Checking:
             return CommitCheck(
                 _AGREES,
                 f"Read back{reader}: the store holds the {plural(stored_rows.num_rows, 'row')} that"
-                f" it must.{note}",
+                f" it must.{self.early}{note}",
             )
         if reader:
             note = self._own_reading(most)
         silent = unacknowledged(self.run.account.writers if self.run.account is not None else ())
-        more = f"{f' {silent}' if silent else ''}{note}"
+        more = f"{self.early}{f' {silent}' if silent else ''}{note}"
         if self.run.transaction.version is None:
             more += (
                 " The store keeps no versions: what somebody else has changed since would look the"
@@ -347,43 +380,49 @@ def check_failure(
     checking: Checking | None,
     read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
     result: Result,
-) -> Result:
+) -> None:
     """Compare the table after a failed statement with its former rows, and with the expected ones."""
+    rows_after, changed = None, None
     try:
         with interruptible("check"), unwatched(), run.timed("check"):
-            check = _after_failure(run, checking, read)
+            check, rows_after, changed = _after_failure(run, checking, read)
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - the statement's own error is the one to see
-        check = CommitCheck(
-            _NOT_COMPARED, f"The rows in the store could not be read back: {_text(error)}."
-        )
-    return _with_check(result, check, run)
+        check = _not_compared(f"could not be read back: {_text(error)}")
+    _with_check(result, check, run)
+    trace = result.trace
+    if trace.error is not None and changed:
+        trace = replace(trace, error=replace(trace.error, changed=True, evidence=None))
+    elif trace.error is not None and check.state == _AGREES:
+        trace = replace(trace, error=replace(trace.error, evidence=Evidence.ROWS))
+    result.trace = replace(trace, target=replace(trace.target, rows_after=rows_after))
 
 
 def _after_failure(
     run: StatementRun,
     checking: Checking | None,
     read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
-) -> CommitCheck:
-    has_rows = checking is not None and checking.before is not None
-    if checking is not None and has_rows:
+) -> tuple[CommitCheck, int | None, bool]:
+    """Return the outcome, the number of rows, and whether the table has changed."""
+    before = checking.before if checking is not None else None
+    if checking is not None and before is not None:
         former_rows: pa.Table | None = checking._former_rows  # noqa: SLF001 - of this module
     elif not run.versions.is_kept:
-        return CommitCheck(
-            _NOT_COMPARED,
-            "The rows in the store were not compared: the statement failed before its former rows"
-            " were read, and the store keeps no versions.",
+        check = _not_compared(
+            "were not compared: the statement failed before its former rows were read, and the"
+            " store keeps no versions"
         )
+        return check, None, False
     else:
         former_rows = read(run.versions.before, CHECKED_ROWS)
-    rows = read(None, CHECKED_ROWS)
+    most = CHECKED_ROWS + (0 if before is None else 2 * before.num_rows)
+    rows = read(None, most)
     if former_rows is None or rows is None:
-        return CommitCheck(
-            _NOT_COMPARED,
-            "The rows in the store were not compared: the table has more than"
-            f" {number(CHECKED_ROWS)} rows.",
+        check = _not_compared(
+            f"were not compared: the table has more than {number(CHECKED_ROWS)} rows"
         )
+        return check, None, False
 
     def differences(expected: pa.Table) -> int:
         assert rows is not None
@@ -392,20 +431,45 @@ def _after_failure(
 
     wrong, count = differences(former_rows), plural(rows.num_rows, "row")
     if not wrong:
-        return CommitCheck(_AGREES, f"Read back: the table holds its {count} as before.")
+        check = CommitCheck(_AGREES, f"Read back: the table holds its {count} as before.")
+        return check, rows.num_rows, False
+    wanted = checking._wanted if checking is not None and before is not None else None  # noqa: SLF001 - of this module
     is_open = run.transaction.changed is not False
-    if checking is not None and has_rows and is_open and not differences(checking._wanted):  # noqa: SLF001
-        return CommitCheck(
+    if wanted is not None and is_open and not differences(wanted):
+        check = CommitCheck(
             _AGREES,
             f"Read back: the table holds the {count} that the statement must leave, so its change"
             " is stored.",
         )
-    return CommitCheck(
+        return check, rows.num_rows, True
+    check = CommitCheck(
         DIFFERS,
         f"Read back: {plural(wrong, 'row')} of the table {'is' if wrong == 1 else 'are'} not as"
-        " before the failed statement.",
+        f" before the failed statement.{_origin_of_rows(run)}",
         wrong,
     )
+    return check, rows.num_rows, True
+
+
+def _not_compared(reason: str) -> CommitCheck:
+    return CommitCheck(_NOT_COMPARED, f"The rows in the store {reason}.")
+
+
+def _origin_of_rows(run: StatementRun) -> str:
+    """Report which call must have stored rows of a failed statement."""
+    finish = next((c for c in run.transaction.log.calls if c.method.startswith("finish_")), None)
+    if finish is None:
+        origin = "A sink stored them: no finish call was made."
+    elif finish.error is None:
+        origin = f"{finish.method} stored them, or a sink before it."
+    else:
+        origin = f"{finish.method} stored them before it failed, or a sink did."
+    more = (
+        ""
+        if run.versions.is_kept
+        else " The store keeps no versions: what somebody else has changed would look the same."
+    )
+    return f" {origin} The rollback did not remove them.{more}"
 
 
 def _text(error: BaseException) -> str:

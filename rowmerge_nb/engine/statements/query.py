@@ -93,6 +93,7 @@ def stored_fragments(run: StatementRun, plan: Output) -> list[bytes]:
     """Run a plan whose tasks store rows in page sinks, and return the fragments; the run gets the
     account.
     """
+    run.begin_action()
     fragments, records = fragments_and_records(plan_rows(run, plan))
     run.account = sum_up(records)
     if run.account.errors:

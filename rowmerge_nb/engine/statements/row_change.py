@@ -197,6 +197,7 @@ def act(
     context: Callable[[], LoweringContext],
     lowered: Callable[[LoweringContext], Any],
 ) -> Action:
+    run.begin_action()
     run.step = "run"
     with run.timed("run"):
         lowering = run.lowering = context()
@@ -223,11 +224,11 @@ def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
         created = run.account.writers if run.account is not None else ()
         aborted = sum(1 for writer in created if writer.state == "aborted")
         count = plural(len(created), worker)
-        creation = (
-            f"{count} had been created, {aborted} of them aborted"
-            if created
-            else f"no {worker} was created"
-        )
+        creation = f"no {worker} was created"
+        if created:
+            creation = f"{count} had been created, {aborted} of them aborted"
+        elif run.has_acted and run.account is None:
+            creation = f"whether a {worker} was created is not known"
         facts.append(Consequence(creation))
         outcomes = {call.method: call.error for call in run.transaction.log.calls}
         for method in (f"finish_{verb}", "commit"):

@@ -26,6 +26,9 @@ class RunObserver:
     def before_begin(self, run: StatementRun) -> None:
         """Called before the statement is planned; a dry run never begins."""
 
+    def before_action(self, run: StatementRun) -> None:
+        """Called before the tasks start, after the connector's begin call."""
+
     def after_action(self, run: StatementRun, action: Action) -> None:
         """Called when the tasks have ended without an error, before their account is checked."""
 
@@ -62,6 +65,10 @@ class RunObservers(RunObserver):
     def before_begin(self, run: StatementRun) -> None:
         for member in self.members:
             member.before_begin(run)
+
+    def before_action(self, run: StatementRun) -> None:
+        for member in self.members:
+            member.before_action(run)
 
     def after_action(self, run: StatementRun, action: Action) -> None:
         for member in self.members:

@@ -32,6 +32,7 @@ class Services:
     Args:
         spark: returns the Spark session, which it starts if necessary.
         row_count: counts the target's rows in a version, after the commit.
+        read_version: reads the target's version in a new transaction; None without versions.
         read_constraints: the analyzer's `read_constraints`, for a table that the statement makes or
             alters.
         note_failure: records in an error of Spark whether the session can still be used.
@@ -40,6 +41,7 @@ class Services:
     connector: str
     spark: Callable[[], Any]
     row_count: Callable[[ConnectorTableVersion | None], int | None]
+    read_version: Callable[[], ConnectorTableVersion | None]
     settings: RuleSettings
     views: Views
     read_constraints: ConstraintReader

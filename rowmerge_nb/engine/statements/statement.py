@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -42,6 +42,7 @@ from rowmerge_nb.engine.statements.committed import unacknowledged
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.run_observer import RunObserver, RunObservers
 from rowmerge_nb.engine.statements.services import Services, TargetVersions
+from rowmerge_nb.engine.tasks.task_faults import unwatched
 from rowmerge_nb.plan.known_rows import known_rows
 from rowmerge_nb.plan.records import describe
 from rowmerge_nb.plan.rules import chain, has_few_combinations, is_small
@@ -50,7 +51,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.contract_calls import Call
-from rowmerge_nb.trace.error_record import Consequence, ErrorRecord
+from rowmerge_nb.trace.error_record import Consequence, ErrorRecord, Evidence
 from rowmerge_nb.trace.notice_record import NoticeRecord
 from rowmerge_nb.trace.run_settings import RunSettings
 from rowmerge_nb.trace.target_record import TargetRecord
@@ -89,6 +90,11 @@ CONNECTOR_STEPS = {
     *("begin_merge", "finish_merge", "execute_delete", "commit"),
     *("begin_delete", "finish_delete", "begin_update", "finish_update"),
 }
+_STORING: Final = {
+    *("execute_delete", "finish_merge", "finish_insert", "finish_create_table"),
+    *("finish_update", "finish_delete", "finish_table_execute", "commit"),
+}
+"""Calls of the coordinator that may store something."""
 CHANGING: Final = ("MERGE", "UPDATE", "DELETE")
 ABOUT: Final[Mapping[str, tuple[str, ...]]] = {
     "near": ("MERGE",),
@@ -113,6 +119,7 @@ class StatementRun:
 
     Attributes:
         rehearsable: whether a rollback leaves nothing of the statement.
+        has_acted: whether its tasks have been started.
         query_rows: for a query that DuckDB has answered, the row counts of its nodes by their ids.
         account: the tasks' records, once they have ended.
         skipped: whether IF EXISTS or IF NOT EXISTS leaves everything unchanged.
@@ -134,6 +141,7 @@ class StatementRun:
     paradigm: str = ""
     skipped: bool = False
     step: str = "run"
+    has_acted: bool = False
     output: ConnectorOutputMetadata | None = None
     versions: TargetVersions = field(default_factory=TargetVersions)
     seconds: dict[str, float] = field(default_factory=dict)
@@ -174,6 +182,7 @@ class StatementRun:
         except BaseException as failure:  # noqa: BLE001 - an error of ours is raised below
             if self.transaction.changed is False:
                 error, origin = self._error(failure)
+                self._read_former_version()
             else:
                 error, origin = self._late_error(failure), None
             self.observers.on_failure(self, error, origin)
@@ -381,6 +390,12 @@ class StatementRun:
         error.hint = f"{look}." if changed is None else "Do not run it again."
         return error
 
+    def _read_former_version(self) -> None:
+        """Read the version that the statement was made from, while its transaction is open."""
+        if self.has_acted and self.versions.before is None:
+            with suppress(Exception), unwatched():
+                self.versions.read(self.transaction, getattr(self.analysis, "target", None))
+
     def _target_name(self) -> str:
         return (
             f"'{self.transaction.target.display}'"
@@ -401,11 +416,26 @@ class StatementRun:
                     " finish call did was not taken back."
                 )
                 error.hint = " ".join(filter(None, [error.hint, look]))
-        return replace(
-            self._whole_trace(StatementState.FAILED),
-            committed=error.changed is True,
-            error=error_record(error, tuple(facts)),
-        )
+        evidence, trace = self._evidence(error), self._whole_trace(StatementState.FAILED)
+        if evidence is None:
+            trace = replace(trace, target=replace(trace.target, rows_after=None))
+        record = replace(error_record(error, tuple(facts)), evidence=evidence)
+        return replace(trace, committed=error.changed is True, error=record)
+
+    def _evidence(self, error: RowMergeError) -> Evidence | None:
+        """Return how it is known that the table is as before, after the rollback."""
+        if error.changed is not False:
+            return None
+        account, calls = self.account, {call.method for call in self.transaction.log.calls}
+        has_records = not self.has_acted or account is not None
+        if has_records and not (account and account.writers) and not calls & _STORING:
+            return Evidence.NO_SINK
+        if isinstance(error, StatementInterrupted) or self.versions.before is None:
+            return None
+        with suppress(Exception):
+            if self.services.read_version() == self.versions.before:
+                return Evidence.VERSION
+        return None
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
         read, account = error.raised, self.account
@@ -413,6 +443,11 @@ class StatementRun:
             (*read, *(account.raised if account is not None else ()), *self.transaction.log.raised),
             self.transaction.source_lines,
         )
+
+    def begin_action(self) -> None:
+        """Report that the connector's begin call was made, and that tasks start."""
+        self.observers.before_action(self)
+        self.has_acted = True
 
     def rows_before(self, rows_read: int | None) -> int | None:
         """Return the target's rows before the commit, ``rows_read`` unless others have committed in

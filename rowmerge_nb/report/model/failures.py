@@ -175,19 +175,17 @@ def _sentence(text: str) -> str:
 def _consequences(error: ErrorRecord | None, trace: Trace) -> tuple[str, ...]:
     facts = error.consequences if error is not None else ()
     if error is not None and error.changed is not False:
-        return (*_changed(error.changed, trace), *(f"{_shown(fact)}." for fact in facts))
-    facts = facts or _from_calls(trace)
+        return (*_changed(error.changed, trace), *(f"{_sentence_of(fact)}." for fact in facts))
+    facts = facts or _from_calls(trace, is_complete=error is None or error.evidence is not None)
     sentences = []
     name, rows_before = trace.target.name, trace.target.rows_before
     if name and (trace.calls or rows_before is not None):
-        rows = f" ({plural(rows_before, 'row')})" if rows_before is not None else ""
-        sentences.append(f"{visible(name)} is unchanged{rows}.")
+        sentences.append(_state_of_table(error, trace))
     if not sentences and not facts:
         return ("Nothing was read or written.",)
     if facts:
-        text = "; ".join(map(_shown, facts))
-        # A sentence begins with a capital, unless it begins with a name of the contract.
-        sentences.append(f"{text if facts[0].method else text[0].upper() + text[1:]}.")
+        rest = "".join(f"; {_shown(fact)}" for fact in facts[1:])
+        sentences.append(f"{_sentence_of(facts[0])}{rest}.")
     if trace.join.duplicate_groups and trace.join.rows is not None:
         repeated = plural(len(trace.join.duplicate_groups), "target row")
         sentences.append(
@@ -200,6 +198,20 @@ def _shown(fact: Consequence) -> str:
     return visible(str(fact).rstrip("."))
 
 
+def _sentence_of(fact: Consequence) -> str:
+    text = _shown(fact)
+    # A sentence begins with a capital, unless it begins with a name of the contract.
+    return text if fact.method else text[0].upper() + text[1:]
+
+
+def _state_of_table(error: ErrorRecord | None, trace: Trace) -> str:
+    name, rows_before = visible(trace.target.name), trace.target.rows_before
+    if error is not None and error.evidence is None:
+        return f"{name} was not read afterwards."
+    rows = f" ({plural(rows_before, 'row')})" if rows_before is not None else ""
+    return f"{name} is unchanged{rows}."
+
+
 def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
     name = visible(trace.target.name) or "The table"
     if changed is None:
@@ -207,7 +219,7 @@ def _changed(changed: bool | None, trace: Trace) -> tuple[str, ...]:
     return (f"{name} is changed.",)
 
 
-def _from_calls(trace: Trace) -> tuple[Consequence, ...]:
+def _from_calls(trace: Trace, *, is_complete: bool) -> tuple[Consequence, ...]:
     methods = [call.method for call in trace.calls]
     if not methods:
         return ()
@@ -221,7 +233,9 @@ def _from_calls(trace: Trace) -> tuple[Consequence, ...]:
             else Consequence("was not called", "begin_merge")
         )
     ]
-    created = "no sink was created" if not sinks else f"{plural(sinks, 'sink')} created"
+    created = f"{plural(sinks, 'sink')} created"
+    if not sinks:
+        created = "no sink was created" if is_complete else "no sink is known to be created"
     facts.append(Consequence(f"{created}, {number(aborted)} aborted" if aborted else created))
     if not any(name.startswith("finish_") for name in methods):
         facts.append(Consequence("was not called", "finish_merge"))

@@ -51,6 +51,39 @@ FAILED_FINISH = (
     ),
 )
 
+EARLY_ROWS = (
+    Patch(
+        SINK,
+        _FIELD,
+        _FIELD + "    java.util.function.Consumer<Fragment> publish;\n",
+    ),
+    Patch(
+        SINK,
+        "        return CompletableFuture.completedFuture(List.of(new Fragment(file, deleted).toSlice()));",
+        "        publish.accept(new Fragment(file, deleted));\n"
+        "        Fragment empty = new Fragment(Optional.empty(), Map.of());\n"
+        "        return CompletableFuture.completedFuture(List.of(empty.toSlice()));",
+    ),
+    Patch(
+        "ShelfPageSinkProvider.java",
+        "        return new ShelfMergeSink(writer(merge.table(), merge.transaction(), merge.stored()),"
+        " merge.table().columns().size());",
+        "        ShelfMergeSink sink = new ShelfMergeSink("
+        "writer(merge.table(), merge.transaction(), merge.stored()), merge.table().columns().size());\n"
+        "        sink.publish = fragment -> {\n"
+        "            synchronized (store) {\n"
+        "                TableState state = store.state(merge.table().name()).orElseThrow();\n"
+        "                store.commit(state.with(List.of(fragment)));\n"
+        "            }\n        };\n        return sink;",
+    ),
+    Patch(
+        "ShelfMetadata.java",
+        "        store.commit(read.with(fragments.stream().map(Fragment::of).toList()));\n",
+        "",
+    ),
+)
+"""Each sink publishes its rows at its end, so that finishMerge has nothing to do."""
+
 LOST_FIELD = (
     Patch(
         "ShelfMergeHandle.java",

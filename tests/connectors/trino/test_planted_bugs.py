@@ -5,11 +5,12 @@ from __future__ import annotations
 import pytest
 
 import rowmerge_nb as rm
-from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.spi import ConnectorSession
 from rowmerge_nb.testing.contract import ConnectorContract, check_contract
 from tests.connectors.trino.planted_bugs import (
     DROPPED_PAGE,
+    EARLY_ROWS,
     FAILED_FINISH,
     LOST_FIELD,
     LOST_FRAGMENT,
@@ -142,6 +143,26 @@ def test_an_exception_in_finish_is_named_with_its_line_of_java(shelf):
     assert line in again.error.hint
     assert line in kit_failures(shelf)
     assert shelf.rows() == BEFORE
+
+
+def test_rows_that_a_sink_publishes_are_seen_before_the_finish_call_and_after_a_failure(shelf):
+    shelf.plant(*EARLY_ROWS)
+    shelf.fill()
+    result = shelf.merge(check=True)
+    assert shelf.rows() == AFTER
+    check = result.trace.checks.commit
+    assert check.state == "agrees"
+    assert "Another reader saw 2 changed rows before finish_merge was called" in check.message
+    shelf.fill()
+    with pytest.raises(RowMergeError) as caught:
+        shelf.merge(fault="finish:1:before")
+    text = " ".join(caught.value.result.text().split())
+    assert caught.value.changed is True
+    assert "shelf.shop.accounts is changed." in text
+    assert (
+        "not as before the failed statement. A sink stored them: no finish call was made." in text
+    )
+    assert shelf.rows() != BEFORE
 
 
 def test_a_field_that_json_loses_is_named_with_its_class(shelf):
