@@ -29,7 +29,7 @@ from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.check_records import Checks
 from rowmerge_nb.trace.contract_calls import WriterRecord
-from rowmerge_nb.trace.error_record import ErrorRecord, Evidence
+from rowmerge_nb.trace.error_record import ErrorRecord, StateEvidence
 from rowmerge_nb.trace.node_records import ExchangeFacts
 from rowmerge_nb.trace.page_samples import PageSample, Placement, StoredSample
 from rowmerge_nb.trace.what_if_answers import Variants
@@ -427,7 +427,7 @@ def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
             0,
             hint,
             "DuplicateCheck",
-            evidence=Evidence.NO_SINK,
+            evidence=StateEvidence.NO_SINK,
         ),
         count=None,
         committed=False,

@@ -24,7 +24,7 @@ class Consequence:
         return f"{self.method} {self.text}".lstrip()
 
 
-class Evidence(StrEnum):
+class StateEvidence(StrEnum):
     """How it is known that a failed statement has left its table alone."""
 
     NO_SINK = "no sink"
@@ -57,4 +57,4 @@ class ErrorRecord:
     consequences: tuple[Consequence, ...] = ()
     changed: bool | None = False
     raised: tuple[Raised, ...] = ()
-    evidence: Evidence | None = None
+    evidence: StateEvidence | None = None

@@ -15,7 +15,7 @@ from rowmerge_nb.spi.page import PageLayout
 from rowmerge_nb.spi.types import BIGINT
 from rowmerge_nb.trace.clause_record import ClauseRecord
 from rowmerge_nb.trace.contract_calls import Call, WriterRecord
-from rowmerge_nb.trace.error_record import Consequence, ErrorRecord, Evidence
+from rowmerge_nb.trace.error_record import Consequence, ErrorRecord, StateEvidence
 from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
 from rowmerge_nb.trace.node_records import ExchangeFacts, ProcessorFacts, ScanFacts
 from rowmerge_nb.trace.notice_record import NoticeRecord
@@ -82,7 +82,7 @@ def duplicate_trace() -> Trace:
             Consequence("No sink was created."),
             Consequence("was not called; the transaction was rolled back.", "finish_merge"),
         ),
-        evidence=Evidence.NO_SINK,
+        evidence=StateEvidence.NO_SINK,
     )
     rollback = Call(6, "coordinator", "rollback")
     return with_parts(

@@ -32,7 +32,7 @@ from rowmerge_nb.sql.analyzer.analysis import InsertAnalysis, RowChangeAnalysis
 from rowmerge_nb.trace.bags import differing
 from rowmerge_nb.trace.check_records import CommitCheck
 from rowmerge_nb.trace.contract_calls import WriterRecord
-from rowmerge_nb.trace.error_record import Evidence
+from rowmerge_nb.trace.error_record import StateEvidence
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -202,18 +202,21 @@ class Checking:
         rows = self.read(None, self.most + 2 * self._former_rows.num_rows)
         if rows is None:
             return ""
-        seen = self._conformed(rows)
-        hidden, shown = (
-            max(part.num_rows for part in differing(seen, expected))
-            for expected in (self._wanted, self._former_rows)
+        current = self._conformed(rows)
+        to_come, changes, early_rows = (
+            max(part.num_rows for part in differing(*sides))
+            for sides in (
+                (current, self._wanted),
+                (self._former_rows, self._wanted),
+                (current, self._former_rows),
+            )
         )
-        changes = max(part.num_rows for part in differing(self._former_rows, self._wanted))
         # Changes of other statements bring the table no nearer to what this one leaves.
-        if not shown or hidden >= changes:
+        if not early_rows or to_come >= changes:
             return ""
         method = "finish_insert" if self.inserted else "finish_merge"
         return (
-            f" Another reader saw {plural(shown, 'changed row')} before {method} was called: its"
+            f" Another reader saw {plural(early_rows, 'changed row')} before {method} was called: its"
             " sinks must not show any. A failed statement would leave them."
         )
 
@@ -395,7 +398,7 @@ def check_failure(
     if trace.error is not None and changed:
         trace = replace(trace, error=replace(trace.error, changed=True, evidence=None))
     elif trace.error is not None and check.state == _AGREES:
-        trace = replace(trace, error=replace(trace.error, evidence=Evidence.ROWS))
+        trace = replace(trace, error=replace(trace.error, evidence=StateEvidence.ROWS))
     result.trace = replace(trace, target=replace(trace.target, rows_after=rows_after))
 
 
@@ -433,9 +436,9 @@ def _after_failure(
     if not wrong:
         check = CommitCheck(_AGREES, f"Read back: the table holds its {count} as before.")
         return check, rows.num_rows, False
-    wanted = checking._wanted if checking is not None and before is not None else None  # noqa: SLF001 - of this module
+    final_rows = checking._wanted if checking is not None and before is not None else None  # noqa: SLF001 - of this module
     is_open = run.transaction.changed is not False
-    if wanted is not None and is_open and not differences(wanted):
+    if final_rows is not None and is_open and not differences(final_rows):
         check = CommitCheck(
             _AGREES,
             f"Read back: the table holds the {count} that the statement must leave, so its change"

@@ -51,7 +51,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.contract_calls import Call
-from rowmerge_nb.trace.error_record import Consequence, ErrorRecord, Evidence
+from rowmerge_nb.trace.error_record import Consequence, ErrorRecord, StateEvidence
 from rowmerge_nb.trace.notice_record import NoticeRecord
 from rowmerge_nb.trace.run_settings import RunSettings
 from rowmerge_nb.trace.target_record import TargetRecord
@@ -422,19 +422,19 @@ class StatementRun:
         record = replace(error_record(error, tuple(facts)), evidence=evidence)
         return replace(trace, committed=error.changed is True, error=record)
 
-    def _evidence(self, error: RowMergeError) -> Evidence | None:
+    def _evidence(self, error: RowMergeError) -> StateEvidence | None:
         """Return how it is known that the table is as before, after the rollback."""
         if error.changed is not False:
             return None
         account, calls = self.account, {call.method for call in self.transaction.log.calls}
         has_records = not self.has_acted or account is not None
         if has_records and not (account and account.writers) and not calls & _STORING:
-            return Evidence.NO_SINK
+            return StateEvidence.NO_SINK
         if isinstance(error, StatementInterrupted) or self.versions.before is None:
             return None
         with suppress(Exception):
             if self.services.read_version() == self.versions.before:
-                return Evidence.VERSION
+                return StateEvidence.VERSION
         return None
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:

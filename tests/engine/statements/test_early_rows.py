@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.trace.error_record import Evidence
+from rowmerge_nb.trace.error_record import StateEvidence
 from tests.engine.statements.direct_store import ROWS, DirectStore
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def test_a_store_without_a_bug_is_unchanged_by_a_fault(
     shop = Shop(spark, tmp_path, "")
     error, text = shop.failure(fault=fault)
     assert error.changed is False
-    assert error.result.trace.error.evidence is Evidence.ROWS
+    assert error.result.trace.error.evidence is StateEvidence.ROWS
     assert "shop.default.prices is unchanged." in text
     assert "Read back: the table holds its 3 rows as before." in text
     assert shop.rows() == ROWS
@@ -121,7 +121,7 @@ def test_a_table_that_was_not_read_is_not_called_unchanged(spark: Any, tmp_path:
 def test_a_failure_before_the_sinks_leaves_the_table_unchanged(spark: Any, tmp_path: Path) -> None:
     shop = Shop(spark, tmp_path, "at the sink")
     error, text = shop.failure(fault="begin_merge", check=False)
-    assert error.result.trace.error.evidence is Evidence.NO_SINK
+    assert error.result.trace.error.evidence is StateEvidence.NO_SINK
     assert "shop.default.prices is unchanged." in text
 
 
@@ -130,5 +130,5 @@ def test_a_built_in_store_is_unchanged_if_it_has_its_former_version(spark: Any) 
     engine.run("CREATE TABLE t AS SELECT 1 AS id")
     with pytest.raises(RowMergeError) as caught:
         engine.run("UPDATE t SET id = 2", fault="finish:1:before")
-    assert caught.value.result.trace.error.evidence is Evidence.VERSION
+    assert caught.value.result.trace.error.evidence is StateEvidence.VERSION
     assert "t is unchanged (1 row)." in " ".join(caught.value.result.text().split())
