@@ -129,7 +129,7 @@ class CallAnalyzer:
         self.select: Span | None = None
         self._around: tuple[str, s.FunctionCall] | None = None
         self._not_scalars: list[s.FunctionCall | s.Measure] = []
-        self._row_filters: tuple[s.Expression, ...] = ()
+        self.row_filters: tuple[s.Expression, ...] = ()
 
     def analyze(self, node: s.Expression) -> e.Typed:
         raise NotImplementedError
