@@ -70,10 +70,7 @@ def _example() -> tuple[list[str], str, str]:
 
 def _own(files: Sequence[Path]) -> tuple[list[str], str, str]:
     """Return the lines of Python that set both frames, words about them, and the cell of the MERGE."""
-    import pandas as pd
-
-    options = read_options(files)
-    frames = [pd.read_csv(file, **own) for file, own in zip(files, options, strict=True)]
+    frames, options = read_files(files)
     # Without convert_dtypes, a column of whole numbers with a missing value has floats.
     lines = [
         f"{name} = pd.read_csv({', '.join([repr(str(file)), *_written(own)])}).convert_dtypes()"
@@ -100,8 +97,10 @@ def _listed(frame: pd.DataFrame) -> str:
     return ", ".join(map(repr, map(str, frame.columns)))
 
 
-def read_options(files: Sequence[Path]) -> list[dict[str, Any]]:
-    """Return the arguments of ``pd.read_csv`` for each file: columns of one name get one type.
+def read_files(files: Sequence[Path]) -> tuple[list[pd.DataFrame], list[dict[str, Any]]]:
+    """Return the fields of each file as text, and the arguments of ``pd.read_csv`` for it.
+
+    Columns of one name get one type.
 
     A column with numbers such as 00123 is text, as is one that has other words in one of the files.
     Separators of thousands, a decimal comma and Windows' encoding are found in the fields.
@@ -122,7 +121,7 @@ def read_options(files: Sequence[Path]) -> list[dict[str, Any]]:
     for text, own in zip(texts, options, strict=True):
         if types := {name: str for name in as_text if name in text.columns}:
             own["dtype"] = _Types(types)
-    return options
+    return texts, options
 
 
 class _Types(dict[str, type]):

@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.notebook.first_notebook import main, read_options
+from rowmerge_nb.notebook.first_notebook import main, read_files
 
 OLD = "Order ID;select;Stück\n7;a;1\n8;b;\n9;;3\n"
 NEWS = "Order ID,select,Stück\n8,B,2\n10,d,4\n"
@@ -69,7 +69,7 @@ def test_columns_of_one_name_have_one_type_and_numbers_their_format(folder: Path
     paths = [folder / "parts.csv", folder / "changes.csv"]
     parts, changes = (
         pd.read_csv(path, **options)
-        for path, options in zip(paths, read_options(paths), strict=True)
+        for path, options in zip(paths, read_files(paths)[1], strict=True)
     )
     assert list(parts["Part No."]) == ["00123", "123"]
     assert list(changes["Part No."]) == ["123", "00124"]
