@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import warnings
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
@@ -122,22 +121,12 @@ class Result:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         """The rows of `to_pandas` as dictionaries, for ``pandas.DataFrame(result)`` and loops.
 
+        Without rows, ``pandas.DataFrame(result)`` has no columns, but `to_pandas` has.
+
         Raises:
             RowMergeError: AMBIGUOUS_NAME if two columns have one name.
         """
         frame = self.to_pandas()
-        caller = inspect.currentframe()
-        caller = None if caller is None else caller.f_back
-        is_pandas = caller is not None and caller.f_globals.get("__name__", "").startswith(
-            "pandas."
-        )
-        if frame.empty and is_pandas:
-            # pandas makes a list of the rows, which has no columns if there are none.
-            warnings.warn(
-                "pandas takes no columns from a result without rows. Write result.to_pandas().",
-                UserWarning,
-                stacklevel=3,
-            )
         if not frame.columns.is_unique:
             name = frame.columns[frame.columns.duplicated()][0]
             raise RowMergeError(
