@@ -372,9 +372,17 @@ def _rebuild(cls: type[RowMergeError], message: str, state: dict[str, Any]) -> R
 
 
 class ParseError(RowMergeError):
-    """The text does not match the accepted grammar."""
+    """The text does not match the accepted grammar.
+
+    Args:
+        is_mismatch: whether another token was expected.
+    """
 
     default_code = "SYNTAX_ERROR"
+
+    def __init__(self, message: str, *, is_mismatch: bool = False, **position: Any) -> None:
+        super().__init__(message, **position)
+        self.is_mismatch = is_mismatch
 
 
 class AnalysisError(RowMergeError):

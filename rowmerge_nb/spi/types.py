@@ -188,10 +188,19 @@ _TOKEN: Final = re.compile(r'"(?:[^"]|"")*"|\w+|[(),]')
 """Quoted names, words and numbers, and punctuation."""
 
 
+class TypeRangeError(ValueError):
+    """A length, precision or scale is out of its type's range; ``base`` is the type's name."""
+
+    def __init__(self, base: str, message: str) -> None:
+        super().__init__(f"{base.upper()} {message}")
+        self.base = base
+
+
 def parse_type(text: str) -> Type:
     """Parse a type as Trino writes it.
 
     Raises:
+        TypeRangeError: a number is out of range.
         ValueError: the text is not a type; the message holds it.
 
     >>> str(parse_type("map(varchar, array(decimal(12, 2)))"))
@@ -258,23 +267,21 @@ def _make_type(base: str, arguments: list[list[str]], text: str) -> Type:
     if base == "decimal":
         precision, scale = (*numbers, 0)[:2] if numbers else (38, 0)
         if not 1 <= precision <= 38:
-            raise ValueError(f"DECIMAL precision must be in range [1, 38]: {precision}")
+            raise TypeRangeError(base, f"precision must be in range [1, 38]: {precision}")
         if scale > precision:
-            raise ValueError(
-                f"DECIMAL scale must be in range [0, precision ({precision})]: {scale}"
+            raise TypeRangeError(
+                base, f"scale must be in range [0, precision ({precision})]: {scale}"
             )
         return decimal_of(precision, scale)
     if base == "char" and not numbers:
         return CHAR
     if base in _LONGEST and numbers and numbers[0] > _LONGEST[base]:
-        raise ValueError(
-            f"{base.upper()} length must be in range [0, {_LONGEST[base]}]: {numbers[0]}"
-        )
+        raise TypeRangeError(base, f"length must be in range [0, {_LONGEST[base]}]: {numbers[0]}")
     if base in _WITH_PRECISION:
         numbers = numbers or (_DEFAULT_PRECISION,)
         if numbers[0] > _MOST_PRECISION:
-            raise ValueError(
-                f"{base.upper()} precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}"
+            raise TypeRangeError(
+                base, f"precision must be in range [0, {_MOST_PRECISION}]: {numbers[0]}"
             )
     return Type(base, numbers)
 

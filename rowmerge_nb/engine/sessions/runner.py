@@ -574,7 +574,6 @@ def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Op
     an earlier error.
     """
     from rowmerge_nb.sql.parser.statement_reader import parse
-    from rowmerge_nb.sql.parser.token_reader import is_mismatch
 
     (first, offset), *_ = statements
     index = sql.index(";", offset + len(first))
@@ -585,10 +584,12 @@ def _refuse_several(sql: str, statements: Sequence[tuple[str, int]], options: Op
         if (error.line or 0, error.column or 0) < (
             semicolon.line,
             semicolon.column,
-        ) or not is_mismatch(error):
+        ) or not error.is_mismatch:
             raise
         raise ParseError(
-            error.message.replace("'<EOF>'", "';'", 1), hint="Is this semicolon one too many?"
+            error.message.replace("'<EOF>'", "';'", 1),
+            is_mismatch=True,
+            hint="Is this semicolon one too many?",
         ).at(semicolon) from None
     raise ParseError(
         f"run takes one statement; this text has {len(statements)}",

@@ -197,8 +197,9 @@ class ChangeReader(MergeReader):
             query = self._with_defaults(self.query_of_statement())
         if queries[0]:
             if query.named:
-                self.error(
-                    "mismatched input 'WITH'. Expecting: 'SELECT', 'VALUES'",
+                self.mismatch(
+                    "WITH",
+                    "'SELECT', 'VALUES'",
                     query.span,
                     "Write one WITH, before INSERT or behind it.",
                 )

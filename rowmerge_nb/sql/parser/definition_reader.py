@@ -74,7 +74,7 @@ _CONSTANTS: Final[dict[str, Any]] = {
 
 def read_type(name: s.TypeName) -> Type:
     # Imported here: types load Arrow, which completion does not need.
-    from rowmerge_nb.spi.types import parse_type
+    from rowmerge_nb.spi.types import TypeRangeError, parse_type
 
     # Names of fields are in lower case unless quoted; those of types may be quoted, too.
     text = re.sub(
@@ -99,9 +99,9 @@ def read_type(name: s.TypeName) -> Type:
         if absent is not None:
             code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
         hint = type_hint(name.text)
-        if str(error).startswith("DECIMAL "):
+        if isinstance(error, TypeRangeError) and error.base == "decimal":
             code, message = "INVALID_FUNCTION_ARGUMENT", str(error)
-        elif "must be in range" in str(error):
+        elif isinstance(error, TypeRangeError):
             hint = f"{error}."
         raise AnalysisError(message, code=code, hint=hint).at(name.span) from None
 

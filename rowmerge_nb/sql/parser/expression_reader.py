@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.primaries import PrimaryReader
-from rowmerge_nb.sql.parser.token_reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.depth import DEEPEST_TREE, LONGEST_CHAIN, NESTED_CHAIN, too_deep
@@ -109,7 +108,7 @@ class ExpressionReader(PrimaryReader):
             query = self.query()
             self.close(")")
         except ParseError as error:
-            if undecided or not is_mismatch(error):
+            if undecided or not error.is_mismatch:
                 raise
             # ALL, ANY and SOME are not reserved: this is a name.
             self.give_up(reached)
@@ -175,7 +174,7 @@ class ExpressionReader(PrimaryReader):
             self.undecided += 1
             return self._ranged(start, value, word, negated=False)
         except ParseError as error:
-            if undecided or not is_mismatch(error):
+            if undecided or not error.is_mismatch:
                 raise
             self.give_up(reached)
             return value

@@ -13,8 +13,6 @@ from rowmerge_nb.sql.tree import syntax as s
 if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
-_ALIAS = "Trino has no alias here"
-
 
 class ExtendedReader(FunctionReader):
     """Records forms of the extended dialect, and parses what several statements share."""
@@ -28,10 +26,12 @@ class ExtendedReader(FunctionReader):
         self._alias_edits: list[tuple[int, int, str]] | None = []
         self._has_words = True
 
-    def form(self, message: str, span: Span, *edits: tuple[int, int, str]) -> None:
+    def form(
+        self, message: str, span: Span, *edits: tuple[int, int, str], is_alias: bool = False
+    ) -> None:
         """Record a form, once per sentence, and the edits of the text that put it in Trino's words."""
         if all(form.message != message for form in self.forms):
-            self.forms.append(st.ExtendedForm(message, span))
+            self.forms.append(st.ExtendedForm(message, span, is_alias))
         self._edits += edits
 
     def without_words(self) -> None:
@@ -105,8 +105,9 @@ class ExtendedReader(FunctionReader):
         span = self.span_from(start)
         name = self.text[target.span.start : target.span.end]
         self.form(
-            f"{_ALIAS}: {alias.text} is the table {name}.",
+            f"Trino has no alias here: {alias.text} is the table {name}.",
             span,
+            is_alias=True,
         )
         edits = self._unaliased(alias, target)
         self._alias_edits = None if edits is None else [(before, span.end, ""), *edits]
@@ -115,7 +116,7 @@ class ExtendedReader(FunctionReader):
     def drop_alias_edits(self) -> None:
         """Keep the target's alias, as in a MERGE."""
         self._alias_edits = []
-        self.forms = [form for form in self.forms if not form.message.startswith(_ALIAS)]
+        self.forms = [form for form in self.forms if not form.is_alias]
 
     def _unaliased(
         self, alias: Identifier, target: st.TableName

@@ -135,8 +135,9 @@ class MergeReader(ExtendedReader):
         self.undecided -= matched
         action = self._change_action(start) if matched or by_source else self._insert_action(start)
         if by_source and action.star is not None:
-            self.error(
-                "mismatched input '*'. Expecting: <identifier>",
+            self.mismatch(
+                "*",
+                "<identifier>",
                 action.star,
                 "A row that is not matched by the source has no source row to take the columns"
                 " from; write the columns.",

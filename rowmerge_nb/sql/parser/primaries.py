@@ -12,7 +12,6 @@ from rowmerge_nb.base.errors import AnalysisError, ParseError
 from rowmerge_nb.sql.parser.foreign_forms import cast_hint
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS
-from rowmerge_nb.sql.parser.token_reader import is_mismatch
 from rowmerge_nb.sql.parser.tokens import TokenKind
 from rowmerge_nb.sql.parser.window_reader import WindowReader
 from rowmerge_nb.sql.tree import syntax as s
@@ -311,7 +310,7 @@ class PrimaryReader(WindowReader):
             self.undecided += 1  # it may be a call of a function of that name
             items = self._fields(names)
         except ParseError as error:
-            if undecided or not is_mismatch(error) or not self.failed_at(start + 2):
+            if undecided or not error.is_mismatch or not self.failed_at(start + 2):
                 self.note("')'", "'*'", "'ALL'", "'DISTINCT'", "'ORDER'")
                 raise
             self.give_up(start)
@@ -595,7 +594,7 @@ class PrimaryReader(WindowReader):
                 else:
                     arguments = self._arguments(function)
             except ParseError as error:
-                if undecided or not is_mismatch(error) or not self.failed_at(opening + 1):
+                if undecided or not error.is_mismatch or not self.failed_at(opening + 1):
                     raise
                 self.give_up(opening)
                 self.depth = depth

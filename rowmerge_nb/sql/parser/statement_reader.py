@@ -14,7 +14,7 @@ from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.parser.access import NO_USERS
 from rowmerge_nb.sql.parser.definition_reader import DefinitionReader
 from rowmerge_nb.sql.parser.literals import STRINGS
-from rowmerge_nb.sql.parser.token_reader import EXTENDED, is_mismatch
+from rowmerge_nb.sql.parser.token_reader import EXTENDED
 from rowmerge_nb.sql.parser.tokens import Runs, TokenKind, tokenize
 from rowmerge_nb.sql.session_properties import SESSION_HINT
 from rowmerge_nb.sql.tree import statements as st
@@ -106,7 +106,7 @@ def _in_one_line(text: str) -> str:
 
 
 def _offer_extended(text: str, error: ParseError) -> None:
-    if not is_mismatch(error):
+    if not error.is_mismatch:
         return
     try:
         statement = _read(text, StatementReader.statement, extended=True)
@@ -139,7 +139,7 @@ def _read(
         result = read(reader)
         reader.expect_end()
     except ParseError as error:
-        if not is_mismatch(error) or not any(
+        if not error.is_mismatch or not any(
             token.kind is TokenKind.LITERALS for token in reader.tokens
         ):
             raise

@@ -104,10 +104,6 @@ _NO_NAMES: dict[TokenKind | str, str] = {
 """Errors of invalid names."""
 
 
-def is_mismatch(error: ParseError) -> bool:
-    return error.message.startswith("mismatched input")
-
-
 class TokenReader:
     """A cursor over the tokens of one statement.
 
@@ -357,8 +353,13 @@ class TokenReader:
         expected = (
             self._left_open if is_decided and self._behind == self._farthest else self._expected
         )
-        message = f"mismatched input '{token_text}'. Expecting: {', '.join(sorted(expected))}"
-        self.error(message, token.span, self._hint(token))
+        self.mismatch(token_text, ", ".join(sorted(expected)), token.span, self._hint(token))
+
+    @staticmethod
+    def mismatch(token_text: str, expected: str, span: Span, hint: str | None) -> NoReturn:
+        raise ParseError(
+            f"mismatched input '{token_text}'. Expecting: {expected}", hint=hint, is_mismatch=True
+        ).at(span)
 
     def _hint(self, token: Token) -> str | None:
         before = self.tokens[self._farthest - 1] if self._farthest else token

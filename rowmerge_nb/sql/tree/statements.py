@@ -94,6 +94,7 @@ class ExtendedForm:
 
     message: str
     span: Span
+    is_alias: bool = False
 
 
 @dataclass(frozen=True)
