@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from rowmerge_nb import DeltaConnector
 from rowmerge_nb.testing.contract import ConnectorContract
 
 
+@pytest.mark.each_value
 class TestDelta(ConnectorContract):
     layouts = {
         "plain": {},

@@ -176,7 +176,7 @@ def names_for(store: Store) -> list[str]:
     return NAMES if store.kind == "postgresql" else [*NAMES, LONG]
 
 
-@pytest.mark.only("hive", "iceberg", "sqlite", "postgresql")
+@pytest.mark.only("hive", "postgresql")
 def test_every_name_means_its_own_column_in_every_statement(store: Store) -> None:
     names = names_for(store)
     listed = ", ".join(map(quoted, names))

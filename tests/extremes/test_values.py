@@ -196,7 +196,7 @@ def test_a_zero_byte_is_a_character_or_is_refused(store: Store) -> None:
     assert store.rows("t") == [("a", "c")]
 
 
-@pytest.mark.only("hive", "postgresql")
+@pytest.mark.only("hive")
 def test_texts_of_a_megabyte(store: Store) -> None:
     size = 1 << 20
     source = pa.table({"idx": [1, 2, 3], "v": ["a" * size, "ü" * size, None]})
