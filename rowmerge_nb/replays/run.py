@@ -162,7 +162,7 @@ class Replay:
 
         Args:
             path: the file, which must not exist: ``test_*.py`` for pytest, or ``Test*.java`` for
-                JUnit 5 if the connector is a plugin of Trino.
+                JUnit 5 if the connector is a plugin of Trino. Missing folders are created.
             connector: the ``module:name`` of the connector's factory; by default that of the
                 replay. Only for pytest.
             make_table: likewise for ``make_table``.

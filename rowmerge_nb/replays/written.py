@@ -38,6 +38,7 @@ def write_test(
 ) -> Path:
     file = Path(checked_path(path, "path"))
     checked(expect_error, "expect_error", bool, "True or False")
+    _check_file(file)
     if expect_error and result.error is None:
         raise RowMergeError(
             "No call failed in this replay, so a test cannot expect its error",
@@ -50,15 +51,32 @@ def write_test(
         maker = _maker(result, make_table)
         text = _text(result, _reference(result, connector), maker, expect_error=expect_error)
     try:
+        file.parent.mkdir(parents=True, exist_ok=True)
         with file.open("x", encoding="utf-8") as output:
             output.write(text)
     except OSError as error:
         raise RowMergeError(
-            f"The test cannot be written as '{file}': {error.strerror or error}",
+            f"The test cannot be written as '{file}': {error.strerror or error}"
+            f" ('{error.filename}')",
             code="INVALID_ARGUMENTS",
-            hint="Name a file that is not there yet, in a directory that you may write to.",
+            hint="Name a file in a folder that you may write to.",
         ) from error
     return file
+
+
+def _check_file(file: Path) -> None:
+    if file.suffix not in {".py", ".java"} or file.is_dir():
+        raise RowMergeError(
+            f"'{file}' is not the name of a file of Python or Java",
+            code="INVALID_ARGUMENTS",
+            hint="Name a file such as 'test_shop.py' for pytest, or 'TestShop.java' for JUnit 5.",
+        )
+    if file.exists():
+        raise RowMergeError(
+            f"'{file}' exists already, and to_test replaces no file",
+            code="INVALID_ARGUMENTS",
+            hint="Remove the file, or give the test another name.",
+        )
 
 
 def _java_text(

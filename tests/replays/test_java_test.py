@@ -151,7 +151,6 @@ def test_a_replay_up_to_finish_ends_there(tmp_path):
 
 def test_the_package_is_that_of_the_folder(tmp_path):
     folder = tmp_path / "src/test/java/io/shop"
-    folder.mkdir(parents=True)
     done = replay(MERGE, make_shop)
     text = done.to_test(folder / "TestShop.java").read_text()
     assert text.startswith("package io.shop;\n\nimport ")

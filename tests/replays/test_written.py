@@ -229,17 +229,33 @@ def test_make_table_is_named_too(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("path", "message"),
-    [("there.py", "cannot be written as"), ("no/such.py", "cannot be written as"), (3, "path = 3")],
+    [
+        ("there.py", "exists already"),
+        ("there.py/test_x.py", "cannot be written as .*: File exists"),
+        ("folder", "is not the name of a file of Python or Java"),
+        ("test.txt", "is not the name of a file of Python or Java"),
+        (3, "path = 3"),
+    ],
 )
 def test_a_file_that_is_there_and_a_path_that_is_none_are_refused(
     tmp_path: Path, path: Any, message: str
 ) -> None:
     (tmp_path / "there.py").write_text("mine")
+    (tmp_path / "folder").mkdir()
     done = replay(UPDATES, shop.broken)
     with pytest.raises(RowMergeError, match=message) as caught:
         done.to_test(tmp_path / path if isinstance(path, str) else path)
     assert caught.value.code == "INVALID_ARGUMENTS"
     assert (tmp_path / "there.py").read_text() == "mine"
+
+
+def test_missing_folders_are_created_and_a_second_test_is_refused(tmp_path: Path) -> None:
+    done = replay(UPDATES, shop.broken)
+    file = done.to_test(tmp_path / "tests" / "shop" / "test_shop.py")
+    assert file.exists()
+    with pytest.raises(RowMergeError, match="exists already") as caught:
+        done.to_test(file)
+    assert "another name" in str(caught.value.hint)
 
 
 def test_a_test_of_thousands_of_rows_is_not_written(tmp_path: Path) -> None:

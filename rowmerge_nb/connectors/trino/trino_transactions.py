@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import json
 from typing import TYPE_CHECKING, Any
@@ -42,6 +41,7 @@ class TrinoTransaction:
         self._splits: dict[tuple[str, str], Sequence[TrinoSplit]] = {}
         self._row_ids: dict[str, dict[str, Any]] = {}
         self._is_finished = False
+        self._has_written = False
 
     def context(self, session: ConnectorSession) -> TaskContext:
         """Return what tasks need, after beginning the plugin's transaction if necessary."""
@@ -85,6 +85,7 @@ class TrinoTransaction:
         self, session: ConnectorSession, call: str, **arguments: Any
     ) -> tuple[Any, memoryview]:
         self.context(session)
+        self._has_written |= call.startswith("begin_")
         return self._running_host().request(call, transaction=self._java_number, **arguments)
 
     def note_lost_fields(self, *handles: JavaHandle | None) -> None:
@@ -143,16 +144,23 @@ class TrinoTransaction:
         return self._splits[key]
 
     def commit(self, *, commits_in_finish: bool) -> None:
-        """Commit; errors after a finish call that was the commit are not raised."""
-        with contextlib.ExitStack() as stack:
-            if commits_in_finish and self._is_finished:
-                stack.enter_context(contextlib.suppress(ConnectorError))
+        """Commit; a process that ends after a finish call that was the commit is no error."""
+        try:
             self._end("commit")
+        except ConnectorError as error:
+            is_committed = commits_in_finish and self._is_finished
+            if not is_committed or error.code != _UNKNOWN_END:
+                raise
 
     def rollback(self) -> None:
-        """Roll back; a process that has ended has nothing to undo."""
-        with contextlib.suppress(ConnectorError):
+        """Roll back; a process that has ended has nothing to undo, nor has a transaction that has
+        only read.
+        """
+        try:
             self._end("rollback")
+        except ConnectorError as error:
+            if self._has_written and error.code != _UNKNOWN_END:
+                raise
 
     def abandon(self) -> None:
         """Leave the process without a call, so that it can be replaced by one with other jars; a call

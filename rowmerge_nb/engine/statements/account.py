@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.recorder import Sampled, TaskRecord
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.raised import Raised
+
+
+_SCAN_STEPS: Final = {"create_page_source", "get_next_page"}
 
 
 @dataclass
@@ -58,7 +61,12 @@ class Account:
     @property
     def has_counts(self) -> bool:
         """Whether tasks have counted all of their rows, as far as they came."""
-        return bool(self.clause_rows) and not self.is_cut
+        return bool(self.clause_rows) and not self.is_cut and not self.lacks_scanned_rows
+
+    @property
+    def lacks_scanned_rows(self) -> bool:
+        """Whether a scan failed, so that rows were joined without those of its table."""
+        return any(getattr(error, "step", "") in _SCAN_STEPS for error in self.errors)
 
 
 def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:

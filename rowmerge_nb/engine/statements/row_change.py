@@ -37,7 +37,7 @@ from rowmerge_nb.trace.join_record import JoinRecord
 from rowmerge_nb.trace.row_samples import RowSamples
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.statement import StatementRun
@@ -216,29 +216,46 @@ def act(
 
 def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
     """Return the calls of the contract that had been made when a statement failed."""
-    has_begun = any(
-        call.method == f"begin_{verb}" and call.error is None for call in run.transaction.log.calls
-    )
-    facts = [Consequence(f"was {'' if has_begun else 'not '}called", f"begin_{verb}")]
-    if has_begun:
-        created = run.account.writers if run.account is not None else ()
-        aborted = sum(1 for writer in created if writer.state == "aborted")
-        count = plural(len(created), worker)
-        creation = f"no {worker} was created"
-        if created:
-            creation = f"{count} had been created, {aborted} of them aborted"
-        elif run.has_acted and run.account is None:
-            creation = f"whether a {worker} was created is not known"
-        facts.append(Consequence(creation))
-        outcomes = {call.method: call.error for call in run.transaction.log.calls}
-        for method in (f"finish_{verb}", "commit"):
-            if method not in outcomes:
-                facts.append(Consequence("was not called", method))
-                break
-            facts.append(
-                Consequence("was called" if outcomes[method] is None else "failed", method)
-            )
+    outcomes = {call.method: call.error for call in run.transaction.log.calls}
+
+    def fact(method: str) -> Consequence:
+        if method not in outcomes:
+            return Consequence("was not called", method)
+        return Consequence("was called" if outcomes[method] is None else "failed", method)
+
+    facts = [fact(f"begin_{verb}")]
+    if facts[0].text == "was called":
+        facts += [Consequence(text) for text in _creations(run, worker)]
+        facts.append(fact(f"finish_{verb}"))
+        if f"finish_{verb}" in outcomes:
+            facts.append(fact("commit"))
     return facts
+
+
+def _creations(run: StatementRun, worker: str) -> Iterator[str]:
+    account = run.account
+    if account is None:
+        is_known = not run.has_acted
+        yield (
+            f"no {worker} was created"
+            if is_known
+            else f"whether a {worker} was created is not known"
+        )
+        return
+    failures = sum(
+        1 for call in account.calls if call.method.startswith("create_") and call.error is not None
+    )
+    created = len(account.writers) - failures
+    if created <= 0:
+        yield f"no {worker} was created"
+        return
+    failed_aborts = sum(call.method == "abort" and call.error is not None for call in account.calls)
+    aborted = sum(writer.state == "aborted" for writer in account.writers) - failed_aborts
+    yield f"{plural(created, worker)} had been created, {aborted} of them aborted"
+    if failed_aborts:
+        yield f"abort of {plural(failed_aborts, worker)} failed"
+    if account.lacks_scanned_rows:
+        yield "rows were joined without those of the failed scan"
 
 
 def row_change_trace(
@@ -277,7 +294,8 @@ def row_change_trace(
             multiple_matches=counts.patterns if counts else None,
         ),
         samples=RowSamples(
-            pages=account.pages if account else None,
+            # A row whose partner was not read would seem to have none.
+            pages=account.pages if account and not account.lacks_scanned_rows else None,
             stored_pages=account.stored if account else (),
         ),
     )

@@ -374,9 +374,12 @@ class StatementRun:
         look = f"Look at {self._target_name()} before you run the statement again"
         if isinstance(failure, RowMergeError):
             failure.changed = changed
-            failure.hint = failure.hint or (
-                f"{look}." if changed is None else "Do not run it again."
-            )
+            advice = f"{look}." if changed is None else "Do not run it again."
+            if failure.hint is None:
+                failure.hint = advice
+            elif getattr(failure, "code_error", None) is not None:
+                # The hint has the line of the connector's code.
+                failure.hint = f"{failure.hint} {advice}"
             return failure
         interrupted = interruption(failure, self.step, changed=changed, look=look)
         if interrupted is not None:

@@ -223,9 +223,10 @@ def _from_calls(trace: Trace, *, is_complete: bool) -> tuple[Consequence, ...]:
     methods = [call.method for call in trace.calls]
     if not methods:
         return ()
-    begins = [name for name in dict.fromkeys(methods) if name.startswith("begin_")]
-    sinks = sum(name in {"create_merge_sink", "create_page_sink"} for name in methods)
-    aborted = methods.count("abort")
+    completed = [call.method for call in trace.calls if call.error is None]
+    begins = [name for name in dict.fromkeys(completed) if name.startswith("begin_")]
+    sinks = sum(name in {"create_merge_sink", "create_page_sink"} for name in completed)
+    aborted = completed.count("abort")
     facts = [
         (
             Consequence("was called", join(begins))

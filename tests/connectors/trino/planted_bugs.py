@@ -51,6 +51,16 @@ FAILED_FINISH = (
     ),
 )
 
+_END = "(ConnectorTransactionHandle transaction) {\n"
+_THROW = '        if (store != null) {\n            throw new IllegalStateException("No %s");\n        }\n'
+
+
+def failed_end(call: str) -> Patch:
+    """Return a patch by which ``commit`` or ``rollback`` throws."""
+    line = f"    public void {call}{_END}"
+    return Patch("ShelfConnector.java", line, line + _THROW % call)
+
+
 EARLY_ROWS = (
     Patch(
         SINK,

@@ -16,6 +16,7 @@ from tests.connectors.trino.planted_bugs import (
     LOST_FRAGMENT,
     SWAPPED_COLUMNS,
     UNUSED_LOST_FIELD,
+    failed_end,
 )
 from tests.connectors.trino.shelf_catalog import AFTER, BEFORE, ShelfCatalog
 from tests.connectors.trino.shelf_plugin import ShelfBuild, line_of
@@ -163,6 +164,29 @@ def test_rows_that_a_sink_publishes_are_seen_before_the_finish_call_and_after_a_
         "not as before the failed statement. A sink stored them: no finish call was made." in text
     )
     assert shelf.rows() != BEFORE
+
+
+def test_a_rollback_that_throws_is_not_a_rollback(shelf):
+    shelf.plant(*FAILED_FINISH, failed_end("rollback"))
+    shelf.fill()
+    with pytest.raises(RowMergeError) as caught:
+        shelf.merge()
+    text = " ".join(caught.value.result.text().split())
+    assert "The rollback failed" in text or "the rollback failed" in text
+    assert "No rollback" in text
+    assert "the transaction was rolled back" not in text
+    assert [raised.method for raised in caught.value.raised][-1] == "rollback"
+
+
+def test_a_commit_that_throws_after_the_finish_call_is_an_error_of_a_changed_table(shelf):
+    shelf.plant()
+    shelf.fill()
+    shelf.plant(failed_end("commit"))
+    with pytest.raises(RowMergeError, match="No commit") as caught:
+        shelf.merge()
+    assert caught.value.changed is True
+    assert caught.value.hint.endswith("Do not run it again.")
+    assert "so its change is stored" in " ".join(caught.value.result.text().split())
 
 
 def test_a_field_that_json_loses_is_named_with_its_class(shelf):

@@ -58,6 +58,8 @@ class Metadata(spi.ConnectorMetadata):
         return KEY
 
     def begin_merge(self, session, table, updated_columns=None):
+        if self.store.bug == "begin fails":
+            raise OSError("There is no transaction")
         return spi.ConnectorMergeTableHandle(table)
 
     def finish_merge(self, session, handle, fragments):
@@ -75,11 +77,14 @@ class Metadata(spi.ConnectorMetadata):
 @dataclass(frozen=True)
 class Reader(spi.ConnectorSplitManager, spi.ConnectorPageSourceProvider):
     file: RowsFile
+    bug: str
 
     def get_splits(self, transaction, session, table, constraint):
         return [self.file.read()]
 
     def create_page_source(self, transaction, session, split, table, columns):
+        if self.bug == "scan fails":
+            raise OSError("The file cannot be read")
         values = {
             "id": pa.array([row[0] for row in split], pa.int64()),
             "price": pa.array([row[1] for row in split], pa.float64()),
@@ -96,6 +101,8 @@ class Sinks(spi.ConnectorPageSinkProvider):
     bug: str
 
     def create_merge_sink(self, transaction, session, handle):
+        if self.bug == "no sink":
+            raise OSError("There is no room")
         return Sink(self.file, self.bug)
 
 
@@ -124,7 +131,8 @@ class Sink(spi.ConnectorMergeSink):
 
 class DirectStore(spi.Connector):
     """Args:
-    bug: ``at the sink``, ``abort fails``, ``half``, ``twice``, ``finish fails`` or ``""``.
+    bug: ``at the sink``, ``abort fails``, ``half``, ``twice``, ``finish fails``, ``begin fails``,
+        ``scan fails``, ``no sink`` or ``""``.
     """
 
     name = "direct"
@@ -138,10 +146,10 @@ class DirectStore(spi.Connector):
         return Metadata(self)
 
     def get_split_manager(self):
-        return Reader(self.file)
+        return Reader(self.file, self.bug)
 
     def get_page_source_provider(self):
-        return Reader(self.file)
+        return Reader(self.file, self.bug)
 
     def get_page_sink_provider(self):
         return Sinks(self.file, self.bug)

@@ -132,3 +132,35 @@ def test_a_built_in_store_is_unchanged_if_it_has_its_former_version(spark: Any) 
         engine.run("UPDATE t SET id = 2", fault="finish:1:before")
     assert caught.value.result.trace.error.evidence is StateEvidence.VERSION
     assert "t is unchanged (1 row)." in " ".join(caught.value.result.text().split())
+
+
+def test_rows_that_met_no_partner_since_a_scan_failed_have_no_journeys(
+    spark: Any, tmp_path: Path
+) -> None:
+    error, text = Shop(spark, tmp_path, "scan fails").failure()
+    assert "create_page_source failed" in error.message
+    assert error.result.trace.samples.pages is None
+    assert "Row journeys" not in text
+    assert "not matched" not in text
+    assert [clause.rows for clause in error.result.trace.clauses] == [None] * 4
+    assert "rows were joined without those of the failed scan" in text
+    assert "prices was not read afterwards" in text
+
+
+@pytest.mark.parametrize(
+    ("bug", "fact"),
+    [
+        ("begin fails", "begin_merge failed; the transaction was rolled back."),
+        ("no sink", "begin_merge was called; no sink was created; finish_merge was not called;"),
+    ],
+)
+def test_a_call_that_failed_is_not_one_that_was_not_made(
+    spark: Any, tmp_path: Path, bug: str, fact: str
+) -> None:
+    _, text = Shop(spark, tmp_path, bug).failure()
+    assert f"shop.default.prices is unchanged. {fact}" in text
+
+
+def test_a_sink_whose_abort_failed_is_not_aborted(spark: Any, tmp_path: Path) -> None:
+    _, text = Shop(spark, tmp_path, "abort fails").failure(fault="finish:1:before")
+    assert "2 sinks had been created, 0 of them aborted. Abort of 1 sink failed." in text
