@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
-from rowmerge_nb.connectors.jdbc.database import unsupported
+from rowmerge_nb.connectors.jdbc.database import literal, unsupported
 from rowmerge_nb.connectors.jdbc.handles import (
     JdbcColumn,
     JdbcInsertTableHandle,
@@ -379,12 +379,25 @@ class JdbcMetadata(UpdatableMetadata):
         attempts = read_fragments(fragments)
         self._drop_old_table(output.old_table)
         self._transaction.create_table(output.metadata, output.table_handle.key)
-        if not attempts:
-            return ConnectorOutputMetadata()
-        table = self._transaction.find(output.metadata.name)
-        assert table is not None
-        changes = self._collected(table, output.stage, attempts)
-        return replace(changes, step="finish_create_table").apply()
+        output_metadata = ConnectorOutputMetadata()
+        if attempts:
+            table = self._transaction.find(output.metadata.name)
+            assert table is not None
+            changes = self._collected(table, output.stage, attempts)
+            output_metadata = replace(changes, step="finish_create_table").apply()
+        if output.table_handle.key:
+            return output_metadata
+        column = output.table_handle.columns[0].name
+        return replace(
+            output_metadata,
+            notices=(
+                *output_metadata.notices,
+                (
+                    "The table has no primary key: it takes rows, and MERGE, UPDATE and DELETE refuse it."
+                    f" For them create it WITH ({PRIMARY_KEY} = ARRAY[{literal(column)}])."
+                ),
+            ),
+        )
 
     def _check_names(self, role: str, *names: str) -> None:
         longest = self._transaction.longest_name()

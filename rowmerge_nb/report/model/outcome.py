@@ -30,7 +30,7 @@ MOST_GROUPS: Final = 20
 @dataclass(frozen=True)
 class Balance:
     """Rows before, stored changes and rows after, as a sum:
-    ``5 rows − 4 stored deletes + 5 stored inserts = 6 rows``.
+    ``5 rows − 4 deletes + 5 inserts (an update is both) = 6 rows``.
 
     ``holds`` is None if the connector does not count, or if rows deleted twice explain the
     difference.
@@ -427,8 +427,9 @@ def build_balance(trace: Trace) -> Balance | None:
     start = plural(rows_before, "row")
     if trace.settings.paradigm == DELETE_AND_INSERT:
         parts = (
-            f"{start} {MINUS} {plural(deletes, 'stored delete')} +"
-            f" {plural(inserts, 'stored insert')}"
+            f"{start} {MINUS} {plural(deletes, 'delete')} +"
+            f" {plural(inserts, 'insert')}"
+            f"{' (an update is both)' if operation_counts(trace).get('U') else ''}"
         )
     else:
         parts = f"{start} + {number(inserts)} inserted {MINUS} {number(deletes)} deleted"
@@ -437,7 +438,7 @@ def build_balance(trace: Trace) -> Balance | None:
         why = "could not be asked" if trace.target.unread_reason else "does not count its rows"
         return Balance(result, total, None, f"; the connector {why}.")
     if rows_after == result:
-        return Balance(result, total, True, ", the same as the connector counts.")
+        return Balance(result, total, True, ", as the connector counts.")
     excess_rows = rows_after - result
     if 0 < excess_rows <= _deletable_again(trace):
         connector_count = f", and the connector counts {plural(rows_after, 'row')}"

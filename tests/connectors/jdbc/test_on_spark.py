@@ -80,7 +80,9 @@ def test_statements_of_all_kinds(engine: Engine, database: Database) -> None:
         ).count
         == 2
     )
-    assert run("CREATE TABLE copy AS SELECT sku + 10 AS sku, name, day FROM shelf").count == 2
+    copied = run("CREATE TABLE copy AS SELECT sku + 10 AS sku, name, day FROM shelf")
+    assert copied.count == 2
+    assert any("primary_key = ARRAY['sku']" in notice.message for notice in copied.trace.notices)
     assert run("INSERT INTO shelf SELECT * FROM copy").count == 2
     assert (
         run("UPDATE shelf SET name = upper(name), day = DATE '2025-05-05' WHERE sku > 10").count
