@@ -6,12 +6,14 @@ import gc
 import os
 import zlib
 from collections import Counter, defaultdict
+from dataclasses import replace
 from itertools import combinations
 from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.testing.contract.store_under_test import Way
 
 if TYPE_CHECKING:
@@ -48,13 +50,13 @@ def spark() -> Iterator[SparkSession]:
 
 @pytest.fixture(autouse=True)
 def _engines_without_spark(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Run three of four tests marked ``stand_in`` without Java, unless all tests run."""
+    """Run seven of eight tests marked ``stand_in`` without Java, unless all tests run."""
     node = request.node
     if (
         node.get_closest_marker("stand_in") is None
         or node.get_closest_marker("on_spark") is not None
         or request.config.getoption("--long")
-        or zlib.crc32(node.nodeid.encode()) % 4 == 0
+        or zlib.crc32(node.nodeid.encode()) % 8 == 0
     ):
         yield
         return
@@ -83,11 +85,11 @@ def _inserts_without_spark(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _compiled_expressions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Spark compile the expressions of one of four tests, as it does for many rows; with --long, of the others."""
+    """Let Spark compile the expressions of one of eight tests, as it does for many rows; with --long, of the others."""
     node = request.node
     if "spark" not in request.fixturenames:
         return
-    if (zlib.crc32(node.nodeid.encode()) % 4 == 1) != request.config.getoption("--long"):
+    if (zlib.crc32(node.nodeid.encode()) % 8 == 1) != request.config.getoption("--long"):
         from rowmerge_nb.plan import rules
 
         monkeypatch.setattr(rules, "_FEW_COMBINATIONS", -1)
@@ -217,7 +219,7 @@ def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
     return bool(config.getoption("--long")) or not (is_long or is_trial or _is_in_turn(item))
 
 
-EVERY_NOTEBOOK = 3
+EVERY_NOTEBOOK = 4
 """The notebooks of a normal run: each takes a Spark of its own, and tests prove what the others show."""
 
 
@@ -246,8 +248,10 @@ def _reduce_combinations(items: list[pytest.Item]) -> list[pytest.Item]:
         if not hasattr(item, "callspec"):
             continue
         only = item.get_closest_marker("only")
-        if (only is not None and not set(item.callspec.id.split("-")) & set(only.args)) or (
-            only is None and _is_of_the_other_store(item)
+        if (
+            (only is not None and not set(item.callspec.id.split("-")) & set(only.args))
+            or (only is None and _is_of_the_other_store(item))
+            or _is_of_the_other_era(item)
         ):
             omitted.add(item)
         elif item.get_closest_marker("each_pair"):
@@ -285,6 +289,23 @@ def _is_of_the_other_store(item: pytest.Item) -> bool:
     return any(pair[turn] in ids and pair[1 - turn] in siblings for pair in STORES_OF_A_KIND)
 
 
+def _is_of_the_other_era(item: pytest.Item) -> bool:
+    """Return whether a check of a contract marked ``era_in_turn`` has pages of the other era: which one depends on its name."""
+    way = _way(item)
+    if way is None or item.get_closest_marker("era_in_turn") is None:
+        return False
+    eras = list(Era)
+    turn = zlib.crc32(item.originalname.encode()) % len(eras)  # type: ignore[attr-defined]
+    twin = str(replace(way, era=eras[turn]))
+    return way.era != eras[turn] and twin in SIBLINGS[item.nodeid.partition("[")[0]]
+
+
+def _way(item: pytest.Item) -> Way | None:
+    params = item.callspec.params  # type: ignore[attr-defined]
+    way = params.get("way", params.get("subject"))
+    return way if isinstance(way, Way) else None
+
+
 def _is_costly(item: pytest.Item) -> bool:
     names = getattr(item, "fixturenames", ())
     return "spark" in names or "postgresql" in names or item.get_closest_marker("spark") is not None
@@ -297,8 +318,7 @@ def _is_sampled(item: pytest.Item) -> bool:
 def _occurrences(item: pytest.Item, size: int) -> set[tuple[tuple[str, str], ...]]:
     # An id for each call of ``parametrize``: the indices of pytest count combinations.
     ids = list(item.callspec._idlist)  # type: ignore[attr-defined]
-    params = item.callspec.params  # type: ignore[attr-defined]
-    if isinstance(way := params.get("way", params.get("subject")), Way):
+    if (way := _way(item)) is not None:
         # The contract kit varies three things within one parameter.
         ids.remove(str(way))
         ids += [way.layout, str(way.era), str(way.paradigm)]

@@ -90,7 +90,7 @@ class Page:
         while time.monotonic() < end:
             if self.run(f"try {{ return Boolean({condition}); }} catch {{ return false; }}"):
                 return
-            time.sleep(0.2)
+            time.sleep(0.05)
         raise AssertionError(
             f"{condition}: never; the page says {self.run('return document.body.innerText.slice(-3000)')}"
         )
