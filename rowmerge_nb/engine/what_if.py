@@ -67,7 +67,6 @@ def variants_of(trace: Trace) -> Variants:
 
 
 def under_other_paradigm(trace: Trace) -> Trace | None:
-    """Return what the rows of a trace would have become under the other paradigm."""
     pages = trace.samples.pages
     if (
         _obstacle(trace)

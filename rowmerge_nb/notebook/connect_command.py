@@ -88,7 +88,6 @@ def is_listing(line: ConnectLine) -> bool:
 
 
 def request_of(line: ConnectLine, *, ask: bool) -> ConnectionRequest:
-    """Build the request of a line; ``ask`` prompts for the password."""
     from rowmerge_nb.engine.catalog.connecting import ConnectionRequest, factory_of
 
     factory = factory_of(line.store, line.location)

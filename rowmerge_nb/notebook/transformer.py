@@ -27,8 +27,6 @@ _SQL: Final = re.compile(r"(%{1,2})sql(?=\s|$)")
 
 
 class CellTransformer:
-    """The transformer of a shell's cells."""
-
     has_side_effects = True
     """IPython does not call it to find out whether a cell is complete: it may raise."""
 

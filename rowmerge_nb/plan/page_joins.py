@@ -66,7 +66,6 @@ class JoinCondition:
 def split_terms(
     terms: Iterable[Typed], belongs: Callable[[Typed], bool]
 ) -> tuple[list[Typed], list[Typed]]:
-    """Return the terms that belong, and the others."""
     parts: tuple[list[Typed], list[Typed]] = ([], [])
     for term in terms:
         parts[0 if belongs(term) else 1].append(term)
@@ -161,7 +160,6 @@ def check_failures(root: PlanNode) -> None:
 
 
 def all_below(node: PlanNode) -> Iterator[PlanNode]:
-    """Yield a node and all nodes below it."""
     yield node
     for source in node.sources:
         yield from all_below(source)

@@ -80,7 +80,6 @@ def record_of(
     would: Mapping[str, KnownRows] | None = None,
     counted: Mapping[str, int] | None = None,
 ) -> NodeRecord:
-    """Return the record of one node; see `describe`."""
     return NodeRecord(
         id=plan.id,
         kind=type(plan.query if isinstance(plan, AnsweredQuery) else plan).__name__,

@@ -589,7 +589,6 @@ def chain(node: PlanNode) -> list[PlanNode]:
 
 
 def join_of(node: PlanNode) -> Join | None:
-    """Return the join of target and source below a node, or None."""
     return next((inner for inner in chain(node) if isinstance(inner, Join)), None)
 
 

@@ -18,8 +18,6 @@ class PluginFacts:
 
 @runtime_checkable
 class JavaConnector(Protocol):
-    """A connector whose plugin is written in Java."""
-
     connector_name: str
     properties: Mapping[str, str]
     session_properties: Mapping[str, Any]

@@ -166,7 +166,6 @@ def metadata_action(
 
 
 def features_of(schema: str) -> set[str]:
-    """Return the features that the types of a schema need."""
     return {TIMESTAMP_NTZ} if "timestamp_ntz" in _leaf_types(json.loads(schema)) else set()
 
 

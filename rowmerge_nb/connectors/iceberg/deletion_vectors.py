@@ -38,7 +38,6 @@ def bitmap_of(positions: Positions) -> bytes:
 
 
 def positions_of(bitmap: bytes, rows: int = 1 << 62) -> Positions:
-    """Return the positions of a bitmap that are below a number of rows."""
     from pyroaring import BitMap64
 
     positions = BitMap64.deserialize(bitmap)

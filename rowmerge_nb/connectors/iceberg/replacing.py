@@ -188,7 +188,6 @@ def _order_updates(definition: Definition, schema: Schema, metadata: TableMetada
 
 
 def order_updates(metadata: TableMetadata, fields: Sequence[SortField]) -> list[Any]:
-    """Return pyiceberg's updates that set a table's sort order."""
     from pyiceberg.table.sorting import UNSORTED_SORT_ORDER, SortOrder
 
     u = _updates()

@@ -42,8 +42,6 @@ _GRACE_SECONDS: Final = 0.3
 
 
 class HostProcess:
-    """A process with a plugin."""
-
     def __init__(self, settings: Mapping[str, Any], program: str = PROGRAM) -> None:
         self._directory = PrivateDirectory()
         self.socket_path = str(self._directory.path / "host")

@@ -223,7 +223,6 @@ class Catalogs:
             transaction.rollback()
 
     def memory_table(self, name: str) -> SchemaTableName:
-        """Complete the name of a table in memory."""
         parts = str(name).lower().split(".")
         if len(parts) == 3 and parts[0] == "memory":
             parts = parts[1:]

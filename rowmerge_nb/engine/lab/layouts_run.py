@@ -87,7 +87,6 @@ class LayoutsRequest:
 def compare_layouts(
     engine: RunningEngine, connectors: Mapping[str, Connector], request: LayoutsRequest
 ) -> Layouts:
-    """Compare layouts; see `rowmerge_nb.engine.engine.Engine.layouts`."""
     request.check()
     # Each rehearsal has a guard of its own.
     return guarded(partial(_compared, engine, connectors, request))

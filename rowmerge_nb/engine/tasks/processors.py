@@ -178,7 +178,6 @@ class DeleteAndInsertMergeProcessor(RowChangeProcessor):
 def create_processor(
     paradigm: RowChangeParadigm, layout: PageLayout, columns: pa.Schema
 ) -> RowChangeProcessor:
-    """Build the processor of a paradigm."""
     if paradigm is RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS:
         return ChangeOnlyUpdatedColumnsMergeProcessor(layout, columns)
     return DeleteAndInsertMergeProcessor(layout, columns)

@@ -32,7 +32,6 @@ _NODES: Final = {
 
 
 def ended_steps(trace: Trace, steps: list[dict[str, Any]], first_line: int) -> list[dict[str, Any]]:
-    """Return the steps up to the failed one, which has the error with its line in the cell."""
     error = trace.error
     assert error is not None
     keys = [step["key"] for step in steps]

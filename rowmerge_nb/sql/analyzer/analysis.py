@@ -486,8 +486,6 @@ class DefinitionAnalysis(Analysis):
 
 @dataclass(frozen=True)
 class TableExecuteAnalysis(Analysis):
-    """An ALTER TABLE EXECUTE."""
-
     target: TableBinding
     procedure: TableProcedure
     arguments: Mapping[str, Any]

@@ -57,7 +57,6 @@ def _checked(attempt: str, text: str, message: str) -> str:
 
 
 def from_text(target: Type) -> Writer | None:
-    """Return the writer of casts from text, if there is an equivalent."""
     return _READERS.get(target.base)
 
 

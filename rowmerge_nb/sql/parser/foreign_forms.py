@@ -344,7 +344,6 @@ def _closed(tokens: Sequence[Token], index: int) -> int:
 
 
 def cast_hint(text: str, tokens: Sequence[Token], index: int) -> str:
-    """Return the CAST that PostgreSQL writes with the ``::`` at an index."""
     start, depth = index - 1, 0
     for at in range(index - 1, -1, -1):
         depth += tokens[at].text in {")", "]"}

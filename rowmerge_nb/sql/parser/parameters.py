@@ -45,7 +45,6 @@ class ParameterPlace:
 
 
 def parameter_places(text: str) -> list[ParameterPlace]:
-    """Return the places of a statement's parameters."""
     tokens = tokenize(text, Runs.WHOLE)
     places = []
     for index, token in enumerate(tokens):

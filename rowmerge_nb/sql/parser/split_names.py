@@ -30,7 +30,6 @@ _TYPES: Final = frozenset(
 
 
 def bracketed_name_hint(text: str, token: Token) -> str | None:
-    """Return a hint if a token is in the square brackets of a name."""
     for match in _BRACKETED.finditer(text):
         if match.start() <= token.span.start < match.end():
             return f"Write {quoted(match[1])} instead of {match[0]}."

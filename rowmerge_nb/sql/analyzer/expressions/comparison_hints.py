@@ -53,7 +53,6 @@ def comparison_hint(
 
 
 def range_hint(text: str, node: s.Between, types: tuple[Type, Type, Type]) -> str | None:
-    """Return how BETWEEN takes text and values of another type, or None."""
     for limit, limit_type in zip((node.low, node.high), types[1:], strict=True):
         hint = comparison_hint(text, "<", (node.value, limit), (types[0], limit_type))
         if hint is not None:
@@ -73,7 +72,6 @@ def list_hint(text: str, nodes: Sequence[s.Expression], types: Sequence[Type]) -
 
 
 def cast_hint(text: str, operand: s.Expression | None, number: Type) -> str:
-    """Return the conversion of a text that is computed with as a number."""
     operand_text = "..." if operand is None else operand.span.of(text)
     return (
         "Trino does not turn text into numbers by itself; write"

@@ -34,7 +34,6 @@ class Recursion:
 
 
 def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
-    """Return the recursion of a query, or None if it does not name itself."""
     if not entry.columns:
         context.error(
             "MISSING_COLUMN_ALIASES", "missing column aliases in recursive WITH query", entry.span

@@ -125,7 +125,6 @@ def _expanded(
 def numbered_output(
     context: Context, item: s.Expression, outputs: Sequence[SelectedColumn], clause: str
 ) -> SelectedColumn | None:
-    """Return the column that a number in GROUP BY or ORDER BY means, if it is a number."""
     position = _position(item)
     if position is not None and not 1 <= position <= len(outputs):
         context.error(

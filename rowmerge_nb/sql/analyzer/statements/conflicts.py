@@ -130,7 +130,6 @@ def merge_text(
     columns: Sequence[ColumnMetadata],
     key: Sequence[str],
 ) -> str:
-    """Return the MERGE that the INSERT of some columns of a table is."""
     names = [quoted_where_needed(column.name, RESERVED) for column in columns]
     listed = ", ".join(names)
     keys = [quoted_where_needed(name, RESERVED) for name in key]

@@ -92,7 +92,6 @@ class ChangedTable:
         )
 
     def in_order(self, fields: Sequence[ScopeField]) -> tuple[ScopeField, ...]:
-        """Return the columns of the view over the table's fields, in the order of the view."""
         columns = [fields[index] for index in self.order]
         computed_fields = self.computed_fields(fields)
         for column, field in zip(self.computed, computed_fields, strict=True):
@@ -123,7 +122,6 @@ class ChangedTable:
             )
 
     def labelled(self, columns: Sequence[ColumnMetadata]) -> tuple[ColumnMetadata, ...]:
-        """Return columns of the table under the view's names."""
         names = {
             self.table.columns[index].name: column.name
             for index, column in zip(self.order, self.visible.columns, strict=True)
@@ -213,7 +211,6 @@ class _ComputedColumn:
 
 
 def both(*conditions: e.Typed | None) -> e.Typed:
-    """Return the AND of conditions, without those that are None."""
     parts = tuple(part for part in conditions if part is not None)
     return parts[0] if len(parts) == 1 else e.Apply(BOOLEAN, "and", parts)
 
