@@ -72,6 +72,7 @@ class TestSqlite(Keyed):
 
 @with_trials
 @pytest.mark.each_value
+@pytest.mark.era_in_turn
 @pytest.mark.slow
 class TestPostgresql(Keyed):
     kind = "postgresql"

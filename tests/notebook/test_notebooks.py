@@ -42,7 +42,7 @@ OF_OTHER_ENGINES = (
 )
 
 
-TWICE = {"00", "07", "09"}
+TWICE = {"07", "09"}
 """The notebooks that the trials run twice: between them they have every store and both flows."""
 
 

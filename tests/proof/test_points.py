@@ -10,9 +10,9 @@ from proof.trials.points.trials import _distinct
 from proof.trials.points.watch import Fault, Operation, Point, Watch
 from tests.proof.points_support import points, skip_without_server
 
-SAMPLES = {"memory": 15, "hive": 18, "iceberg": 18, "delta": 18, "sqlite": 15, "postgresql": 5}
+SAMPLES = {"memory": 8, "hive": 9, "iceberg": 9, "delta": 9, "sqlite": 8, "postgresql": 3}
 """How many faults are tried in a MERGE by default."""
-OTHERS = {"memory": 1, "hive": 3, "iceberg": 1, "delta": 2, "sqlite": 1, "postgresql": 1}
+OTHERS = {"memory": 1, "hive": 1, "iceberg": 1, "delta": 1, "sqlite": 1, "postgresql": 1}
 """How many faults are tried in every other statement by default."""
 MANY = 200
 

@@ -21,7 +21,7 @@ from proof.trials.side_by_side.statements import Writer
 from proof.trials.side_by_side.trial import STORES
 from tests.proof.points_support import skip_without_server
 
-SECONDS = 40
+SECONDS = 20
 """How long each store is tried by default, all of them at once."""
 
 

@@ -71,7 +71,12 @@ class LakeUnderTest(TableUnderTest):
 
 @pytest.mark.parametrize(
     ("mode", "version"),
-    [("merge-on-read", 2), ("copy-on-write", 2), ("merge-on-read", 3), ("copy-on-write", 3)],
+    [
+        pytest.param("merge-on-read", 2, marks=pytest.mark.long),
+        ("copy-on-write", 2),
+        ("merge-on-read", 3),
+        pytest.param("copy-on-write", 3, marks=pytest.mark.long),
+    ],
 )
 def test_random_statements_on_iceberg_tables_end_as_the_oracle_says(
     spark: Any, tmp_path: Path, mode: str, version: int
