@@ -10,6 +10,8 @@ from rowmerge_nb.connectors.trino.host.jpype_library import is_java_exception
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
 
 _WRAPPERS: Final = frozenset(
@@ -22,6 +24,13 @@ _WRAPPERS: Final = frozenset(
 _NOT_FOUND: Final = frozenset(
     {"java.lang.NoClassDefFoundError", "java.lang.ClassNotFoundException"}
 )
+_JACKSON: Final = "com.fasterxml.jackson."
+_HANDLE_JSON: Final = {
+    "com.fasterxml.jackson.core:jackson-core": f"{_JACKSON}core.JsonFactory",
+    "com.fasterxml.jackson.core:jackson-databind": f"{_JACKSON}databind.ObjectMapper",
+    "com.fasterxml.jackson.module:jackson-module-blackbird": f"{_JACKSON}module.blackbird.BlackbirdModule",
+}
+"""The artifacts without which a plugin's handles cannot be JSON, and a class of each."""
 _MOST_FRAMES: Final = 200
 _MOST_CAUSES: Final = 10
 _NUMBERED: Final = re.compile(r"^\d+\) (.+)$", re.MULTILINE)
@@ -76,15 +85,39 @@ def _missing_class(described: dict[str, Any]) -> dict[str, Any]:
         name = missing_class_name(each["message"]) if each["class"] in _NOT_FOUND else None
         if name is None:
             continue
-        loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
-        resource = loader.getResource(java_text(f"{name.replace('.', '/')}.class"))
-        jar = str(resource).partition("!")[0].rpartition("/")[2] if resource else None
+        if name.startswith(_JACKSON):
+            jars = {artifact: _jar_with(each) for artifact, each in _HANDLE_JSON.items()}
+            return {"hint": handle_json_hint(jars)}
+        jar = _jar_with(name)
         return {
             "hint": f"Add the jar with {name} to the plugin's folder"
             + (f"; Trino's lib has it in {jar}." if jar else ".")
             + " A plugin sees its own jars and the classes of the SPI only."
         }
     return {}
+
+
+def _jar_with(name: str) -> str | None:
+    """Return the jar of Trino's engine that has a class."""
+    loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
+    resource = loader.getResource(java_text(f"{name.replace('.', '/')}.class"))
+    return str(resource).partition("!")[0].rpartition("/")[2] if resource else None
+
+
+def handle_json_hint(jars: Mapping[str, str | None]) -> str:
+    """Return which jars the JSON of handles needs, by their coordinates and Trino's own jars.
+
+    >>> handle_json_hint({"com.fasterxml.jackson.core:jackson-core": "jackson-core-2.22.1.jar"})
+    "The JSON of handles needs these jars in the plugin's folder; add those that it lacks: com.fasterxml.jackson.core:jackson-core:2.22.1. Trino's lib has them, and io.airlift:json depends on them."
+    """
+    coordinates = []
+    for artifact, jar in jars.items():
+        version = re.search(r"-(\d[\w.-]*)\.jar$", jar or "")
+        coordinates.append(f"{artifact}:{version[1]}" if version else artifact)
+    return (
+        "The JSON of handles needs these jars in the plugin's folder; add those that it lacks:"
+        f" {', '.join(coordinates)}. Trino's lib has them, and io.airlift:json depends on them."
+    )
 
 
 def configuration_mistakes(message: str) -> list[str]:
