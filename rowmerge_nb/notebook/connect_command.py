@@ -140,13 +140,20 @@ _SCHEMAS: Final = {"sqlite": "main", "postgresql": "public"}
 """The usual schema of stores that have no schema ``default``."""
 
 
+_ERA: Final = (
+    " Sinks get the halves of an UPDATE as operations 2 and 1, as in the design documents; today's"
+    ' Trino sends 5 and 4: %config MergeMagic.era = "current".'
+)
+"""A plugin that does not know 4 and 5 works without them, and loses rows in Trino."""
+
+
 def connected_bundle(connection: Connection) -> Bundle:
     location = f" {connection.location}" if connection.location else ""
     name, schema = connection.name, _SCHEMAS.get(connection.store, "default")
     return text_bundle(
         f"Catalog {connection.name} is connected: {connection.store}{location}."
         f" Its tables are {name}.SCHEMA.TABLE, for example {name}.{schema}.orders; SHOW SCHEMAS"
-        f" FROM {name} lists the schemas."
+        f" FROM {name} lists the schemas.{_ERA if connection.store == 'trino' else ''}"
     )
 
 

@@ -8,13 +8,19 @@ import sqlite3
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.notebook.connect_command import parse_connect
+from rowmerge_nb.engine.catalog.connecting import Connection
+from rowmerge_nb.notebook.connect_command import connected_bundle, parse_connect
 from rowmerge_nb.notebook.options_page import page
 from tests.notebook.conftest import Notebook
 
 SECRET = "s3cret-pa55"
 ADDRESS = f"postgresql://ann:{SECRET}@127.0.0.1:1/shop"
 BARE = "postgresql://ann@127.0.0.1:1/shop"
+
+
+def test_a_plugin_of_trino_is_connected_with_a_word_on_the_era():
+    text = connected_bundle(Connection("ice", "trino", "ice.properties"))["text/plain"]
+    assert text.endswith('sends 5 and 4: %config MergeMagic.era = "current".')
 
 
 @pytest.fixture
