@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from importlib.machinery import PathFinder
@@ -18,6 +19,7 @@ def main() -> None:
     # Cached importers of the archives would read their file lists again.
     sys.path_importer_cache.clear()
 
+    gc.disable()
     import duckdb  # noqa: F401 - preloaded for the workers, like the following imports
     import pyarrow as pa
     import pyarrow.compute
@@ -38,6 +40,9 @@ def main() -> None:
         and "jemalloc" in pa.supported_memory_backends()
     ):
         pa.set_memory_pool(pa.jemalloc_memory_pool())
+    # Each worker collects garbage after each task, which would visit the objects of all libraries.
+    gc.freeze()
+    gc.enable()
     pyspark.daemon.manager()
 
 
