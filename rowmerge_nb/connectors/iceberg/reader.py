@@ -25,6 +25,7 @@ from rowmerge_nb.connectors.iceberg.projection import FileField, constant, find_
 from rowmerge_nb.connectors.iceberg.pruning import may_matter
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.shared.disk import require_texts
+from rowmerge_nb.connectors.shared.encoding import repeating_texts
 from rowmerge_nb.connectors.shared.file_positions import (
     alive_mask,
     empty_page,
@@ -74,7 +75,8 @@ def read_split(
     compared = {field.id: field for deletes in equality for field in deletes.fields}
     with reading(table.name, split.path), open_file(table.io, split.path) as source:
         # Remote row groups are fetched in few large pieces.
-        file = pq.ParquetFile(source, pre_buffer=local_path(split.path) is None)
+        is_remote = local_path(split.path) is None
+        file = pq.ParquetFile(source, pre_buffer=is_remote)
         deleted = deleted_positions(split, table, file.metadata.num_rows)
         fields = [column.field for column in columns if isinstance(column, IcebergColumn)]
         if any(column.identifies_new_rows for column in columns) and ROW_ID not in fields:
@@ -85,6 +87,11 @@ def read_split(
         file_fields = {
             f.field.id: f for f in find_fields(fields, file.schema_arrow, mapping, split.path)
         }
+        repeating = repeating_texts(file, {f.name for f in file_fields.values()})
+        if repeating:
+            file = pq.ParquetFile(
+                source, metadata=file.metadata, read_dictionary=repeating, pre_buffer=is_remote
+            )
         deciding = {
             f.field.id: f for f in find_fields(decisive, file.schema_arrow, mapping, split.path)
         }

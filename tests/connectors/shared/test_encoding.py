@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 from pyarrow import parquet as pq
 
-from rowmerge_nb.connectors.shared.encoding import encodings
+from rowmerge_nb.connectors.shared.encoding import encodings, repeating_texts
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -86,3 +86,20 @@ def test_other_libraries_read_packed_columns(tmp_path: Path) -> None:
         connection.execute("SET TimeZone = 'UTC'")
         read = connection.sql(f"SELECT * FROM '{path}'").to_arrow_table()
     assert read.cast(rows.schema).equals(rows)
+
+
+def _texts_of(path: Path, rows: int) -> list[str]:
+    numbers = np.arange(rows)
+    few, many = pa.array(numbers % 7).cast(pa.string()), pa.array(numbers).cast(pa.string())
+    half = pa.chunked_array([few.slice(0, rows // 2), many.slice(rows // 2)])
+    nested = pa.StructArray.from_arrays([few], names=["x"])
+    table = pa.table(
+        {"few": few, "many": many, "half": half, "other": few, "s": nested, "n": numbers}
+    )
+    pq.write_table(table, path, row_group_size=rows // 2)
+    return repeating_texts(pq.ParquetFile(path), {"few", "many", "half", "s", "n", None})
+
+
+def test_texts_are_read_as_dictionaries_if_each_row_group_has_few(tmp_path: Path) -> None:
+    assert _texts_of(tmp_path / "large.parquet", 100_000) == ["few"]
+    assert _texts_of(tmp_path / "small.parquet", 10_000) == []

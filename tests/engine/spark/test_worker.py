@@ -38,6 +38,7 @@ def test_a_worker_has_spark_from_where_it_is_installed_and_the_modules_of_tasks_
     spark: Any,
 ) -> None:
     def look(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        import gc
         import sys
 
         loaded = [
@@ -52,14 +53,25 @@ def test_a_worker_has_spark_from_where_it_is_installed_and_the_modules_of_tasks_
             if "pyspark" in entry and entry.endswith((".zip", ".jar"))
         ]
         list(pages)
-        yield pa.RecordBatch.from_pydict({"places": [places], "archives": [archives]})
+        yield pa.RecordBatch.from_pydict(
+            {
+                "places": [places],
+                "archives": [archives],
+                "frozen": [gc.get_freeze_count()],
+                "collects": [gc.isenabled()],
+            }
+        )
 
     (row,) = (
         spark.range(1)
         .repartition(1)
-        .mapInArrow(look, "places array<string>, archives array<string>")
+        .mapInArrow(
+            look, "places array<string>, archives array<string>, frozen bigint, collects boolean"
+        )
         .collect()
     )
     assert [Path(place).name for place in row.places] == ["worker.py", "merge_passes.py"]
     assert Path(row.places[0]).parent.resolve() == SPARK.resolve()
     assert row.archives == []
+    assert row.collects
+    assert row.frozen > 10_000
