@@ -111,6 +111,33 @@ def _with_equally_long(hashes: Hashes, text: npt.NDArray[np.uint8], length: int)
     return hashes
 
 
+def equally_long_texts(column: pa.Array) -> npt.NDArray[np.void] | None:
+    """Return the bytes of texts that all have the same length of at least a word; None for other
+    columns.
+    """
+    if not (pa.types.is_string(column.type) or pa.types.is_binary(column.type)) or not len(column):
+        return None
+    _, ends, content = column.buffers()
+    offsets = np.frombuffer(ends, np.int32)[column.offset : column.offset + len(column) + 1]
+    length = int(offsets[1] - offsets[0])
+    if length < _WORD or not bool((np.diff(offsets) == length).all()):
+        return None
+    return np.frombuffer(content, f"V{length}", len(column), int(offsets[0]))
+
+
+def equal_texts(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> npt.NDArray[np.bool_]:
+    """Compare texts of the same length row by row, a word at a time; the last two may overlap."""
+    length = one.dtype.itemsize
+    starts = [*range(0, length - _WORD, _WORD), length - _WORD]
+    left, right = one.view(np.uint8), other.view(np.uint8)
+    equal = np.ones(len(one), bool)
+    if not len(one):
+        return equal
+    for at in starts:
+        equal &= _words(left, len(one), at, length) == _words(right, len(one), at, length)
+    return equal
+
+
 def _words(text: npt.NDArray[np.uint8], count: int, start: int, stride: int) -> Hashes:
     return np.ndarray((count,), np.uint64, text.data, start, (stride,))
 

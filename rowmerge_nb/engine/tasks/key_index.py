@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.engine.tasks.comparable import comparable
-from rowmerge_nb.engine.tasks.key_hashes import Hashes, key_hashes
+from rowmerge_nb.engine.tasks.key_hashes import Hashes, equal_texts, equally_long_texts, key_hashes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -160,6 +160,7 @@ class KeyIndex:
 
     def __init__(self, columns: Sequence[pa.Array]) -> None:
         self._columns = [comparable(column) for column in columns]
+        self._texts = [equally_long_texts(column) for column in self._columns]
         count = len(columns[0])
         valid = _valid(self._columns)
         rows = None if valid is None else np.flatnonzero(valid)
@@ -246,9 +247,12 @@ class KeyIndex:
     def _equal(self, keys: Sequence[pa.Array], rows: Rows, partners: Rows) -> tuple[Rows, Rows]:
         if self._exact:
             return rows, partners
-        for column, own in zip(keys, self._columns, strict=True):
+        for column, own, own_texts in zip(keys, self._columns, self._texts, strict=True):
+            texts = None if own_texts is None else equally_long_texts(column)
             if pa.types.is_int64(column.type):
                 equal = _whole_numbers(column)[rows] == _whole_numbers(own)[partners]
+            elif texts is not None and own_texts is not None and texts.dtype == own_texts.dtype:
+                equal = equal_texts(texts.take(rows), own_texts.take(partners))
             else:
                 equal = pc.equal(
                     column.take(pa.array(rows)), own.take(pa.array(partners))

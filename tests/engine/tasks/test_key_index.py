@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowmerge_nb.engine.tasks import key_index
+from rowmerge_nb.engine.tasks.key_hashes import equal_texts, equally_long_texts
 from rowmerge_nb.engine.tasks.key_index import KeyIndex, SetsIndex
 
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -219,3 +220,22 @@ def test_by_several_sets_of_keys_all_pairs_of_a_row_come_in_one_piece_and_once()
     assert pairs == [
         (r, s) for r in range(200) for s in range(40) if r % 8 == s % 4 or r % 7 == s % 5
     ]
+
+
+@pytest.mark.parametrize("length", [8, 9, 12, 16, 17, 36])
+def test_texts_of_one_length_differ_by_any_byte(length: int) -> None:
+    text = "a" * length
+    others = [f"{text[:at]}b{text[at + 1 :]}" for at in range(length)]
+    one, other = (equally_long_texts(pa.array(texts)) for texts in ([text] * length, others))
+    assert one is not None
+    assert other is not None
+    assert not equal_texts(one, other).any()
+    assert equal_texts(one, one).all()
+    assert equal_texts(one[:0], other[:0]).tolist() == []
+
+
+@pytest.mark.parametrize(
+    "texts", [[], ["short", "texts"], ["12345678", None], ["12345678", "123456789"]]
+)
+def test_other_texts_are_compared_by_arrow(texts: list[str | None]) -> None:
+    assert equally_long_texts(pa.array(texts, pa.string())) is None
