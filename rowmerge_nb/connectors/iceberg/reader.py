@@ -87,10 +87,10 @@ def read_split(
         file_fields = {
             f.field.id: f for f in find_fields(fields, file.schema_arrow, mapping, split.path)
         }
-        repeating = repeating_texts(file, {f.name for f in file_fields.values()})
-        if repeating:
+        dictionaries = repeating_texts(file, {f.name for f in file_fields.values()})
+        if dictionaries:
             file = pq.ParquetFile(
-                source, metadata=file.metadata, read_dictionary=repeating, pre_buffer=is_remote
+                source, metadata=file.metadata, read_dictionary=dictionaries, pre_buffer=is_remote
             )
         deciding = {
             f.field.id: f for f in find_fields(decisive, file.schema_arrow, mapping, split.path)
