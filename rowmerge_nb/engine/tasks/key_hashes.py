@@ -129,12 +129,14 @@ def equal_texts(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> npt.N
     """Compare texts of the same length row by row, a word at a time; the last two may overlap."""
     length = one.dtype.itemsize
     starts = [*range(0, length - _WORD, _WORD), length - _WORD]
-    left, right = one.view(np.uint8), other.view(np.uint8)
+    letters, other_letters = one.view(np.uint8), other.view(np.uint8)
     equal = np.ones(len(one), bool)
     if not len(one):
         return equal
     for at in starts:
-        equal &= _words(left, len(one), at, length) == _words(right, len(one), at, length)
+        equal &= _words(letters, len(one), at, length) == _words(
+            other_letters, len(one), at, length
+        )
     return equal
 
 
