@@ -162,7 +162,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         try:
             return guard.part(lambda: self._dispatch(parse_line(line), cell, guard))
         except RowMergeError as error:
-            if error.result is not None:
+            # An undo that is refused points at the result before it, which has the old values.
+            if error.result is not None and error.result.trace.kind != "UNDO":
                 self._assign(error.result, parse_line(line))
             at = first_line if error.cell_line is None else error.cell_line
             bundle = _bundle_of_error(error, at, timings=self.timings)

@@ -387,17 +387,11 @@ class JdbcMetadata(UpdatableMetadata):
             output_metadata = replace(changes, step="finish_create_table").apply()
         if output.table_handle.key:
             return output_metadata
-        column = output.table_handle.columns[0].name
-        return replace(
-            output_metadata,
-            notices=(
-                *output_metadata.notices,
-                (
-                    "The table has no primary key: it takes rows, and MERGE, UPDATE and DELETE refuse it."
-                    f" For them create it WITH ({PRIMARY_KEY} = ARRAY[{literal(column)}])."
-                ),
-            ),
+        notice = (
+            "The table has no primary key, so that MERGE, UPDATE and DELETE refuse it. "
+            + _keyed(output.table_handle.name, output.table_handle.columns[0].name)
         )
+        return replace(output_metadata, notices=(*output_metadata.notices, notice))
 
     def _check_names(self, role: str, *names: str) -> None:
         longest = self._transaction.longest_name()
@@ -594,10 +588,7 @@ class JdbcMetadata(UpdatableMetadata):
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' has no primary key, so that its rows"
                 " cannot be told apart and changed",
-                hint=(
-                    "Add one to the table, or make it anew WITH (primary_key = ARRAY['...']);"
-                    " reading and INSERT work without."
-                ),
+                hint=f"{_keyed(handle.name, '...')} Reading and INSERT work without.",
             )
         return JdbcRowIdColumn("$row_id", self._store.row_id_type(handle))
 
@@ -674,3 +665,10 @@ class JdbcMetadata(UpdatableMetadata):
 
 def _names(columns: Iterable[ColumnHandle]) -> tuple[str, ...]:
     return tuple(column.name for column in columns)
+
+
+def _keyed(name: SchemaTableName, column: str) -> str:
+    return (
+        f"This makes it anew with one: CREATE OR REPLACE TABLE {name} WITH ({PRIMARY_KEY} ="
+        f" ARRAY[{literal(column)}]) AS SELECT * FROM {name}."
+    )

@@ -433,6 +433,7 @@ def build_balance(trace: Trace) -> Balance | None:
         )
     else:
         parts = f"{start} + {number(inserts)} inserted {MINUS} {number(deletes)} deleted"
+        parts += " (updates are in place)" if operation_counts(trace).get("U") else ""
     total = f"{parts} = {plural(result, 'row')}"
     if rows_after is None:
         why = "could not be asked" if trace.target.unread_reason else "does not count its rows"

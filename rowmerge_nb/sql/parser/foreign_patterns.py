@@ -232,6 +232,17 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"\b(?:STRUCT|ROW) §<", "Write row(name type, ...) instead."),
     (
+        r"ALTER TABLE ([\w.\"]+) ADD (?:§?CONSTRAINT \S+ )?§?PRIMARY §?KEY",
+        (
+            "Write CREATE OR REPLACE TABLE %1 WITH (primary_key = ARRAY['...']) AS SELECT * FROM %1, for"
+            " SQLite and PostgreSQL; other stores need no key."
+        ),
+    ),
+    (
+        r"^(CREATE (?:OR REPLACE )?TABLE [\w.\"]+) AS .* WITH §\( (\w+) =",
+        "Write the properties before AS: %1 WITH (%2 = ...) AS SELECT ....",
+    ),
+    (
         r"ALTER TABLE ([\w.\"]+) ADD §COLUMNS",
         "Write ALTER TABLE %1 ADD COLUMN name type, once for each column.",
     ),

@@ -30,9 +30,14 @@ _TYPES: Final = frozenset(
 
 
 def bracketed_name_hint(text: str, token: Token) -> str | None:
-    for match in _BRACKETED.finditer(text):
+    matches = list(_BRACKETED.finditer(text))
+    for match in matches:
         if match.start() <= token.span.start < match.end():
-            return f"Write {quoted(match[1])} instead of {match[0]}."
+            if match[1].lower() == "dbo" and text[match.end() : match.end() + 1] == ".":
+                return f"Leave {match[0]}. out."
+            others = len({other[1] for other in matches}) > 1
+            more = ", and other names in brackets likewise" if others else ""
+            return f"Write {quoted(match[1])} instead of {match[0]}{more}."
     return None
 
 

@@ -105,7 +105,7 @@ def test_names_of_both_sides_are_the_sources_in_not_matched(values: str, hint: s
         ("'2026-09-01 08:00' > at", "Write TIMESTAMP '2026-09-01 08:00'."),
         (
             '"Order No" < at',
-            'write CAST("Order No" AS timestamp), or from_iso8601_timestamp("Order No")',
+            'write CAST("Order No" AS timestamp), or date_parse("Order No", ',
         ),
         (
             '"Order No" = "Number"',

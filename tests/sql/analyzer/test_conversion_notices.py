@@ -141,7 +141,7 @@ def test_ordinary_conversions_have_no_notice(sql: str) -> None:
 
 def due(*texts: str) -> FakeTables:
     """A DataFrame ``parts`` with dates as they are written in spreadsheets."""
-    found = FakeTables({"t": [("due", "varchar"), ("day", "date")]})
+    found = FakeTables({"t": [("due", "varchar"), ("day", "date"), ("net", "decimal(10,2)")]})
     found.frames["parts"] = TableBinding(
         "parts",
         "",
@@ -154,45 +154,71 @@ def due(*texts: str) -> FakeTables:
 
 
 @pytest.mark.parametrize(
-    ("texts", "condition", "calls"),
+    ("texts", "condition", "remedy"),
     [
-        (["03/12/2026", "31/12/2026"], "due < '02/12/2026'", "date_parse(due, '%d/%m/%Y')"),
-        (["12.31.26", None], "due >= '01.02.27'", "date_parse(due, '%m.%d.%y')"),
+        (
+            ["03/12/2026", "31/12/2026"],
+            "due < '02/12/2026'",
+            "`date_parse(due, '%d/%m/%Y') < DATE '2026-12-02'`.",
+        ),
+        (
+            ["12.31.26", None],
+            "due >= '01.02.27'",
+            "`date_parse(due, '%m.%d.%y') >= DATE '2027-01-02'`.",
+        ),
         (
             ["1-2-2026"],
             "due BETWEEN '01-02-2026' AND '01-03-2026'",
-            "date_parse(due, '%d-%m-%Y') or date_parse(due, '%m-%d-%Y')",
+            (
+                "`date_parse(due, '%d-%m-%Y') BETWEEN DATE '2026-02-01' AND DATE '2026-03-01'`."
+                " If the month is first, write '%m-%d-%Y'."
+            ),
+        ),
+        # A date in another form than the column's texts, in comparisons of all sorts.
+        (
+            ["31/12/2026"],
+            "due < '2026-12-02'",
+            "`date_parse(due, '%d/%m/%Y') < DATE '2026-12-02'`.",
+        ),
+        (["31/12/2026"], "due = '20261202'", "`date_parse(due, '%d/%m/%Y') = DATE '2026-12-02'`."),
+        (["2026-12-31"], "due < '2/12/2026'", "`date_parse(due, '%Y-%m-%d') < DATE '2026-12-02'`."),
+        (
+            ["31/12/2026"],
+            "due IN ('2026-12-02', '31 Dec 2026')",
+            "`date_parse(due, '%d/%m/%Y') IN (DATE '2026-12-02', DATE '2026-12-31')`.",
         ),
         # Of these texts the order is that of the dates, or nobody knows.
         (["2026-12-31"], "due < '2026-12-02'", None),
+        (["20261231"], "due < '20261202'", None),
         (["31/12/2026", "soon"], "due < '02/12/2026'", None),
         (["31/12/2026"], "due = '02/12/2026'", None),
+        (["31/12/2026"], "due <> 'soon'", None),
         (["31/12/2026"], "date_parse(due, '%d/%m/%Y') < DATE '2026-12-02'", None),
     ],
 )
-def test_texts_that_look_like_dates_are_not_silently_put_in_order(texts, condition, calls):
+def test_texts_that_are_dates_are_not_silently_compared_as_texts(texts, condition, remedy):
     sql = f"SELECT * FROM parts WHERE {condition}"
     messages = [notice.message for notice in meaning(sql, tables=due(*texts)).notices]
     date = next(text for text in texts if text)
     assert messages == (
         []
-        if calls is None
+        if remedy is None
         else [
             (
-                f"`{condition}` compares texts, character by character: {date} is not taken for a date."
-                f" For dates write `{calls}` on both sides."
+                f"`{condition}` compares texts such as {date} character by character, not as dates."
+                f" For dates write {remedy}"
             )
         ]
     )
 
 
-def test_columns_of_a_condition_that_look_like_dates_are_noticed_once():
+def test_columns_of_a_condition_that_are_dates_are_noticed_once():
     sql = (
         "MERGE INTO t USING parts s ON t.due = s.due WHEN MATCHED AND s.due > t.due THEN DELETE"
         " WHEN MATCHED AND s.due > t.due THEN UPDATE SET due = s.due"
     )
     (notice,) = meaning(sql, tables=due("31/12/2026")).notices
-    assert "write `date_parse(s.due, '%d/%m/%Y')`" in notice.message
+    assert "`date_parse(s.due, '%d/%m/%Y') > date_parse(t.due, '%d/%m/%Y')`" in notice.message
 
 
 @pytest.mark.parametrize(
@@ -200,25 +226,29 @@ def test_columns_of_a_condition_that_look_like_dates_are_noticed_once():
     [
         (
             "due < DATE '2026-12-02'",
-            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y').",
+            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y') < DATE '2026-12-02'.",
         ),
         (
             "due BETWEEN DATE '2026-12-02' AND current_date",
-            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y').",
+            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y') BETWEEN DATE",
         ),
         (
-            "DATE '2026-12-02' = '1/2/26'",
-            (
-                "For text such as 1/2/26 write date_parse('1/2/26', '%d/%m/%y') or"
-                " date_parse('1/2/26', '%m/%d/%y')."
-            ),
+            "due < current_timestamp",
+            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y') <",
         ),
+        (
+            "due IN (DATE '2026-12-02')",
+            "For text such as 31/12/2026 write date_parse(due, '%d/%m/%Y') IN",
+        ),
+        ("DATE '2026-12-02' = '1/2/26'", "Write DATE '2026-02-01' or DATE '2026-01-02'."),
+        ("current_date IN ('31 Dec 2026')", "Write DATE '2026-12-31'."),
+        ("current_date = DATE '31/12/2026'", "Write DATE '2026-12-31'."),
         ("due = 00123", "due is text: write '00123'. As numbers they are compared by CAST(due AS"),
-        ("due IN ('1', 2)", "due is text: write '2'."),
         (
             "due BETWEEN 1 AND 2",
             "Trino does not turn text into numbers by itself; write CAST(due AS",
         ),
+        ("due IN ('1', 2)", "due is text: write '2'."),
         ("length(due) = '3'", "Write 3 without its quotes."),
         ("length(due) IN (1, '3')", "Write 3 without its quotes."),
         ("length(due) BETWEEN '3' AND '4'", "Write 3 without its quotes."),
@@ -227,5 +257,46 @@ def test_columns_of_a_condition_that_look_like_dates_are_noticed_once():
 )
 def test_comparisons_of_two_types_name_what_to_write(condition, hint):
     error = refusal(f"SELECT * FROM parts WHERE {condition}", tables=due("31/12/2026"))
-    assert error.code == "TYPE_MISMATCH"
+    assert error.code in {"TYPE_MISMATCH", "INVALID_LITERAL"}
     assert str(error.hint).startswith(hint)
+
+
+@pytest.mark.parametrize(
+    ("texts", "column", "sql", "pandas"),
+    [
+        (
+            ["05/04/2026", "30/04/2026"],
+            "day",
+            "CAST(date_parse(s.due, '%d/%m/%Y') AS date)",
+            "parts['due'] = pd.to_datetime(parts['due'], format='%d/%m/%Y').",
+        ),
+        (
+            ["05/04/2026"],
+            "day",
+            "CAST(date_parse(s.due, '%d/%m/%Y') AS date)",
+            (
+                "parts['due'] = pd.to_datetime(parts['due'], format='%d/%m/%Y'). If the month is"
+                " first, write '%m/%d/%Y'."
+            ),
+        ),
+        (
+            ["2026-04-30"],
+            "day",
+            "CAST(s.due AS date)",
+            "parts['due'] = pd.to_datetime(parts['due']).",
+        ),
+        (
+            ["1,250.00"],
+            "net",
+            "CAST(replace(s.due, ',', '') AS decimal(10,2))",
+            "parts['due'] = pd.to_numeric(parts['due'].str.replace(',', '')).",
+        ),
+    ],
+)
+def test_texts_are_stored_as_what_they_are(texts, column, sql, pandas):
+    statement = (
+        f"MERGE INTO t USING parts s ON t.due = s.due WHEN MATCHED THEN UPDATE SET {column} = s.due"
+    )
+    hint = str(refusal(statement, tables=due(*texts)).hint)
+    assert f"write {sql}." in hint
+    assert hint.endswith(f"In pandas: {pandas}")

@@ -6,6 +6,7 @@ import json
 import re
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.analyzer.expressions.date_texts import dates_of
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed.type_rules import is_float, is_numeric, is_text
 
@@ -71,12 +72,34 @@ def list_hint(text: str, nodes: Sequence[s.Expression], types: Sequence[Type]) -
     return None
 
 
-def cast_hint(text: str, operand: s.Expression | None, number: Type) -> str:
+def cast_hint(
+    text: str, operand: s.Expression | None, number: Type, samples: Sequence[str] = ()
+) -> str:
+    """Return the conversion of a text that is computed with as a number: ``samples`` are some of
+    its values.
+    """
     operand_text = "..." if operand is None else operand.span.of(text)
+    target: Type | str = _target(number)
+    if any("," in sample for sample in samples):
+        operand_text = f"replace({operand_text}, ',', '')"
+    if any("." in sample for sample in samples) and not is_float(number):
+        target = "decimal(18, 2)"
     return (
-        "Trino does not turn text into numbers by itself; write"
-        f" CAST({operand_text} AS {_target(number)})."
+        f"Trino does not turn text into numbers by itself; write CAST({operand_text} AS {target})."
     )
+
+
+def date_hint(text: str) -> str | None:
+    """Return how a statement has the date that a text is, or None.
+
+    >>> date_hint("31/12/2026"), date_hint("soon")
+    ("Write DATE '2026-12-31'.", None)
+    """
+    days = dates_of(text)
+    if not days:
+        return None
+    literals = " or ".join(f"DATE '{day}'" for day in days)
+    return f"Write {literals}."
 
 
 def _target(number: Type) -> Type | str:
@@ -90,10 +113,13 @@ def _moment_hint(text: str, node: s.Expression, other: Type) -> str:
             return f"Write DATE '{node.value}'."
         if _TIMESTAMP.fullmatch(node.value):
             return f"Write TIMESTAMP '{node.value}'."
+        if (hint := date_hint(node.value)) is not None:
+            return hint
     operand = node.span.of(text)
     return (
         f"Trino does not turn text into dates by itself; write CAST({operand} AS {other.base}), or"
-        f" from_iso8601_timestamp({operand}) for text such as 2026-09-01T08:00:00Z."
+        f" date_parse({operand}, '%d/%m/%Y') for text such as 31/12/2026, or"
+        f" from_iso8601_timestamp({operand}) for 2026-09-01T08:00:00Z."
     )
 
 

@@ -10,11 +10,8 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
-from rowmerge_nb.sql.analyzer.expressions.dataframe_values import (
-    dataframe_column,
-    date_layouts,
-    date_parse_calls,
-)
+from rowmerge_nb.sql.analyzer.expressions.dataframe_values import dataframe_column
+from rowmerge_nb.sql.analyzer.expressions.date_texts import SORTED, date_operands, layouts_of
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed.type_rules import is_float, is_text
 from rowmerge_nb.sql.typed.zones import session_zone
@@ -78,23 +75,33 @@ def _first_number(
 
 def note_date_text(
     context: Context,
-    span: Span,
+    node: s.Expression,
     operands: Sequence[tuple[s.Expression, Typed]],
     fields: Iterable[ScopeField],
 ) -> None:
-    """Add a notice if texts such as 31/12/2026 are put in order, which is not the order of dates."""
+    """Add a notice if texts that are dates are compared, and neither their order nor their layouts
+    are those of dates.
+    """
     if not all(is_text(value.type) for _, value in operands):
         return
-    date, layouts = date_layouts(context, operands, fields)
-    node = next((node for node, _ in operands if not isinstance(node, s.Literal)), None)
-    if node is not None and layouts:
-        remedy = code(date_parse_calls(node.span.of(context.text), layouts))
-        _note_once(
-            context,
-            f"{code(span.of(context.text))} compares texts, character by character: {date} is not"
-            f" taken for a date. For dates write {remedy} on both sides.",
-            span,
-        )
+    dates = date_operands(context, operands, fields)
+    columns = [part for part, _ in operands if not isinstance(part, s.Literal)]
+    if dates is None or not columns:
+        return
+    is_order = isinstance(node, s.Between) or (
+        isinstance(node, s.Binary) and node.operator not in {"=", "<>"}
+    )
+    fits = all(layouts_of([literal.value, dates.example]) for literal in dates.literals)
+    if fits and (dates.layouts[0] in SORTED or not is_order):
+        return
+    text = node.span.of(context.text)
+    _note_once(
+        context,
+        f"{code(text)} compares texts such as {dates.example} character by character, not as dates."
+        f" For dates write {code(dates.as_dates(context.text, node.span, columns))}."
+        f"{dates.other_pattern}",
+        node.span,
+    )
 
 
 def note_session_zone(context: Context, nodes: Iterable[tuple[s.Expression, Type]]) -> None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT, DATE, INTEGER, NUMBER, UNKNOWN, VARCHAR, Type
+from rowmerge_nb.sql.analyzer.expressions.comparison_hints import date_hint
 from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
     decimal_literal,
     far_moment,
@@ -84,6 +85,7 @@ def literal_of_type(analyzer: ExpressionAnalyzer, node: s.TypedLiteral) -> e.Typ
             "INVALID_LITERAL",
             f"'{node.value}' is not a valid {node.type.upper()} literal",
             node.span,
+            date_hint(node.value) if node.type == "date" else None,
         )
     return literal
 

@@ -17,7 +17,8 @@ from rowmerge_nb.sql.analyzer.expressions.conversion_notices import (
     note_date_text,
     note_session_zone,
 )
-from rowmerge_nb.sql.analyzer.expressions.dataframe_values import date_layouts, date_parse_calls
+from rowmerge_nb.sql.analyzer.expressions.dataframe_values import first_texts
+from rowmerge_nb.sql.analyzer.expressions.date_texts import ISO, date_operands
 from rowmerge_nb.sql.analyzer.expressions.in_lists import long_list
 from rowmerge_nb.sql.analyzer.expressions.null_literals import (
     note_null_comparison,
@@ -187,10 +188,11 @@ def _no_operator(
             if isinstance(node, s.Binary)
             else None
         )
-        hint = cast_hint(analyzer.context.text, operand, number)
+        texts = first_texts(analyzer.context, left if is_left else right, analyzer.scope.fields)
+        hint = cast_hint(analyzer.context.text, operand, number, texts)
     if isinstance(node, s.Binary) and operator in {"=", *_TURNED}:
         hint = (
-            _date_hint(analyzer, ((node.left, left), (node.right, right)))
+            _date_hint(analyzer, node, ((node.left, left), (node.right, right)))
             or comparison_hint(
                 analyzer.context.text, operator, (node.left, node.right), (left.type, right.type)
             )
@@ -207,17 +209,21 @@ def _no_operator(
 
 
 def _date_hint(
-    analyzer: ExpressionAnalyzer, operands: Sequence[tuple[s.Expression, e.Typed]]
+    analyzer: ExpressionAnalyzer,
+    node: s.Expression,
+    operands: Sequence[tuple[s.Expression, e.Typed]],
 ) -> str | None:
-    """Return how texts that look like dates are compared with dates, or None."""
-    if not any(value.type.base in {"date", "timestamp"} for _, value in operands):
+    """Return how texts that are dates are compared with dates, or None."""
+    if not any(value.type.base.startswith(("date", "timestamp")) for _, value in operands):
         return None
-    date, layouts = date_layouts(analyzer.context, operands, analyzer.scope.fields)
-    node = next((node for node, value in operands if is_text(value.type)), None)
-    if node is None or not layouts:
+    columns = [
+        part for part, value in operands if is_text(value.type) and not isinstance(part, s.Literal)
+    ]
+    dates = date_operands(analyzer.context, operands, analyzer.scope.fields)
+    if not columns or dates is None or ISO in dates.layouts:
         return None
-    calls = date_parse_calls(node.span.of(analyzer.context.text), layouts)
-    return f"For text such as {date} write {calls}."
+    comparison = dates.as_dates(analyzer.context.text, node.span, columns)
+    return f"For text such as {dates.example} write {comparison}.{dates.other_pattern}"
 
 
 def _comparison(
@@ -236,9 +242,8 @@ def _comparison(
             right,
         )
     ordered = node.operator not in {"=", "<>"}
-    if ordered:
-        operands = ((node.left, left), (node.right, right))
-        note_date_text(analyzer.context, node.span, operands, analyzer.scope.fields)
+    operands = ((node.left, left), (node.right, right))
+    note_date_text(analyzer.context, node, operands, analyzer.scope.fields)
     if ordered and not is_orderable(common):
         _no_operator(
             analyzer, node, {">": "<", ">=": "<="}.get(node.operator, node.operator), left, right
@@ -315,7 +320,7 @@ def between_limits(analyzer: ExpressionAnalyzer, node: s.Between) -> e.Typed:
     types = (value.type, low.type, high.type)
     note_session_zone(analyzer.context, zip(parts, types, strict=True))
     operands = tuple(zip(parts, (value, low, high), strict=True))
-    note_date_text(analyzer.context, node.span, operands, analyzer.scope.fields)
+    note_date_text(analyzer.context, node, operands, analyzer.scope.fields)
     common = common_type(value.type, low.type)
     common = common_type(common, high.type) if common else None
     if common is not None:
@@ -325,7 +330,7 @@ def between_limits(analyzer: ExpressionAnalyzer, node: s.Between) -> e.Typed:
             "TYPE_MISMATCH",
             f"Cannot check if {value.type} is BETWEEN {low.type} and {high.type}",
             node.error_span,
-            _date_hint(analyzer, operands) or range_hint(analyzer.context.text, node, types),
+            _date_hint(analyzer, node, operands) or range_hint(analyzer.context.text, node, types),
         )
     value, low, high = analyzer.comparable((value, low, high), common)
     limits = [(low, high), (high, low)] if node.symmetric else [(low, high)]
@@ -348,7 +353,11 @@ def in_list(analyzer: ExpressionAnalyzer, node: s.InList) -> e.Typed:
         return list_lookup
     nodes = [node.value, *node.items]
     values = [analyzer.analyze(part) for part in nodes]
-    hint = list_hint(analyzer.context.text, nodes, [value.type for value in values])
+    operands = tuple(zip(nodes, values, strict=True))
+    note_date_text(analyzer.context, node, operands, analyzer.scope.fields)
+    hint = _date_hint(analyzer, node, operands) or list_hint(
+        analyzer.context.text, nodes, [value.type for value in values]
+    )
     parts = analyzer.alike(values, nodes, "IN value and list items", hint)
     return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, parts[0].type), node.negated)
 

@@ -6,7 +6,16 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
+import pyarrow as pa
+
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.analyzer.expressions.comparison_hints import date_hint
+from rowmerge_nb.sql.analyzer.expressions.dataframe_values import texts_of
+from rowmerge_nb.sql.analyzer.expressions.date_texts import (
+    ISO,
+    layouts_of,
+    parse_pattern,
+)
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.cast_rules import can_cast
 from rowmerge_nb.sql.typed.type_rules import is_float, is_numeric, is_text
@@ -45,6 +54,9 @@ class Misfit:
             number = self.text.strip("'").strip()
             if _NUMBER.fullmatch(number):
                 return f"{problem}: write {number} without quotes."
+        is_dated = self.column_type.base in _DATED
+        if is_constant and is_dated and (hint := date_hint(self.text[1:-1])) is not None:
+            return f"{problem}. {hint}"
         if is_text(self.column_type) and _NUMBER.fullmatch(self.text):
             return f"{problem}: write '{self.text}' in quotes."
         if not can_cast(self.value.type, self.column_type):
@@ -66,7 +78,28 @@ class Misfit:
                 " pd.to_numeric (or read_csv(thousands=',')) and create the table again. For text"
                 f" with two decimals, {remedy}."
             )
-        return " ".join(filter(None, [f"{problem}: {remedy}.", self._pandas(source)]))
+        frame, name, texts = self._texts(source)
+        layouts = layouts_of(texts)
+        if not frame or not (self.column_type.base in _DATED or is_numeric(self.column_type)):
+            return f"{problem}: {remedy}."
+        column = f"{frame}[{name!r}]"
+        if is_numeric(self.column_type):
+            if any("," in text for text in texts):
+                cast = f"CAST(replace({self.text}, ',', '') AS {self.column_type})"
+                return (
+                    f"{problem}, such as {next(text for text in texts if ',' in text)}: write {cast}."
+                    f" In pandas: {column} = pd.to_numeric({column}.str.replace(',', ''))."
+                )
+            return f"{problem}: {remedy}. In pandas: {column} = pd.to_numeric({column})."
+        if not layouts or ISO in layouts:
+            return f"{problem}: {remedy}. In pandas: {column} = pd.to_datetime({column})."
+        # Without the layout, CAST fails, and pandas takes the day of 05/04/2026 for the month.
+        cast = f"CAST(date_parse({self.text}, '{parse_pattern(layouts[0])}') AS {self.column_type})"
+        other = f" If the month is first, write '{layouts[1]}'." if len(layouts) > 1 else ""
+        return (
+            f"{problem}, such as {texts[0]}: write {cast}. In pandas: {column} ="
+            f" pd.to_datetime({column}, format='{layouts[0]}').{other}"
+        )
 
     def _text_operand(self) -> str:
         text = self.text or "..."
@@ -77,9 +110,11 @@ class Misfit:
             return f"CAST({text} AS decimal(18, 2))"
         return text
 
-    def _pandas(self, source: a.MergeSource | None) -> str | None:
-        if source is None or source.binding is None or source.binding.dataframe is None:
-            return None
+    def _texts(self, source: a.MergeSource | None) -> tuple[str, str, list[str]]:
+        """Return the frame, the column, and its first texts; empty where there are none."""
+        binding = None if source is None else source.binding
+        if source is None or binding is None or binding.dataframe is None:
+            return "", "", []
         name = next(
             (
                 field.name
@@ -88,17 +123,8 @@ class Misfit:
             ),
             None,
         )
-        frame = source.binding.name[-1]
+        frame = binding.name[-1]
         if name is None or not frame.isidentifier() or not is_text(self.value.type):
-            return None
-        function = (
-            "to_datetime"
-            if self.column_type.base in _DATED
-            else "to_numeric"
-            if is_numeric(self.column_type)
-            else None
-        )
-        if function is None:
-            return None
-        column = f"{frame}[{name!r}]"
-        return f"In pandas: {column} = pd.{function}({column})."
+            return "", "", []
+        is_read = isinstance(binding.dataframe, pa.Table)
+        return frame, name, texts_of(binding.dataframe.column(name)) if is_read else []
