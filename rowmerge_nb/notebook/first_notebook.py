@@ -25,6 +25,8 @@ _QUESTION: Final = (
     "Click a row in the explorer: it shows why a clause took the row, and what became of it. Then"
     " change the statement, and run the cell again. `%merge undo` takes the change back."
 )
+_KERNEL: Final = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
+"""Without it, JupyterLab asks for a kernel first."""
 _LEADING_ZERO: Final = r"0\d+"
 _NUMBER: Final = r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?"
 _THOUSANDS: Final = r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?"
@@ -56,7 +58,10 @@ def first_notebook(files: Sequence[Path], path: Path) -> None:
         texts.insert(1, cells.new_markdown_cell(words))
     notebook = cells.new_notebook(
         cells=[*texts, cells.new_markdown_cell(_QUESTION)],
-        metadata={"rowmerge_nb": {"files": [str(file) for file in files]}},
+        metadata={
+            "kernelspec": _KERNEL,
+            "rowmerge_nb": {"files": [str(file) for file in files]},
+        },
     )
     write.write(notebook, path)
 

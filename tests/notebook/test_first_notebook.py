@@ -50,7 +50,10 @@ def test_its_cells_run_as_they_are_and_twice(
 
 
 def test_its_merge_names_the_columns_of_both_files(folder: Path) -> None:
-    start, merge = sources(main([str(folder / "old.csv"), str(folder / "news.csv")]))
+    path = main([str(folder / "old.csv"), str(folder / "news.csv")])
+    # Without a kernel's name, a front end asks for one before the first cell.
+    assert nbformat.read(path, as_version=4).metadata["kernelspec"]["name"] == "python3"
+    start, merge = sources(path)
     assert "old.csv', sep=';').convert_dtypes()" in start
     assert "news.csv').convert_dtypes()" in start
     assert '    ON t."Order ID" = s."Order ID"\n' in merge
