@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.names import quoted_where_needed
+from rowmerge_nb.sql.analyzer.expressions.date_texts import layouts_of
 from rowmerge_nb.sql.parser.tokens import RESERVED
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ _NUMBER: Final = r"[-+]?\d+(\.\d+)?([eE][-+]?\d+)?"
 _THOUSANDS: Final = r"[-+]?\d{1,3}(,\d{3})+(\.\d+)?"
 _DIGITS_AND_COMMAS: Final = r"[-+]?[\d.]*,[\d.,]*"
 _DECIMAL_COMMA: Final = r"[-+]?(\d{1,3}(\.\d{3})+|\d+),\d+"
+_DIGITS_ALONE: Final = "%Y%m%d"
+"""Dates that may be numbers as well."""
 _KEY_WORDS: Final = frozenset(
     ["id", "key", "no", "number", "nr", "code", "part", "sku", "ean", "isbn", "email"]
 )
@@ -108,7 +111,7 @@ def read_files(files: Sequence[Path]) -> tuple[list[pd.DataFrame], list[dict[str
     Columns of one name get one type.
 
     A column with numbers such as 00123 is text, as is one that has other words in one of the files.
-    Separators of thousands, a decimal comma and Windows' encoding are found in the fields.
+    Separators of thousands, a decimal comma, dates and Windows' encoding are found in the fields.
     """
     import pandas as pd
 
@@ -126,6 +129,9 @@ def read_files(files: Sequence[Path]) -> tuple[list[pd.DataFrame], list[dict[str
     for text, own in zip(texts, options, strict=True):
         if types := {name: str for name in as_text if name in text.columns}:
             own["dtype"] = _Types(types)
+    for own, layouts in zip(options, _date_layouts(names, texts), strict=True):
+        if layouts:
+            own |= {"parse_dates": list(layouts), "date_format": layouts}
     return texts, options
 
 
@@ -165,6 +171,31 @@ def _number_format(text: pd.DataFrame, separator: str) -> dict[str, str]:
     if separator == ";" and commas.str.fullmatch(_DECIMAL_COMMA).all():
         return {"decimal": ",", "thousands": "."}
     return {}
+
+
+def _date_layouts(names: Sequence[str], texts: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
+    """Return for each file the layouts of its columns of dates.
+
+    05/04/2026 alone stays text, as it may be of April or of May, unless another row or file decides.
+    """
+    layouts: list[dict[str, str]] = [{} for _ in texts]
+    for name in names:
+        fields = {
+            index: text[name].dropna().unique()
+            for index, text in enumerate(texts)
+            if name in text.columns
+        }
+        candidates = {index: layouts_of(values) for index, values in fields.items() if len(values)}
+        certain = {options[0] for options in candidates.values() if len(options) == 1}
+        for index, options in candidates.items():
+            choices = (
+                options
+                if len(options) == 1
+                else [option for option in options if option in certain]
+            )
+            if choices and all(candidates.values()) and choices[0] != _DIGITS_ALONE:
+                layouts[index][name] = choices[0]
+    return layouts
 
 
 def _is_text(

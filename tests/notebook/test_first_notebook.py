@@ -86,6 +86,29 @@ def test_columns_of_one_name_have_one_type_and_numbers_their_format(folder: Path
     assert '    ON t."Part No." = s."Part No."\n' in merge
 
 
+def test_dates_are_read_where_the_day_is_certain(folder: Path) -> None:
+    import pandas as pd
+
+    (folder / "a.csv").write_text(
+        "id,due,paid,on,code\n1,05/04/2026,05/04/2026,2026-04-05,20260405\n2,30/04/2026,,,1\n",
+        "utf-8",
+    )
+    (folder / "b.csv").write_text(
+        "id,due,paid,on,code\n1,06/04/2026,06/04/2026,2026-04-06,20260406\n", "utf-8"
+    )
+    paths = [folder / "a.csv", folder / "b.csv"]
+    options = read_files(paths)[1]
+    for path, own in zip(paths, options, strict=True):
+        frame = pd.read_csv(path, **own).convert_dtypes()
+        assert frame["due"].dt.month.eq(4).all()
+        assert frame["on"].dropna().dt.month.eq(4).all()
+        # Of April or of May: nobody knows.
+        assert frame["paid"].dtype == "string"
+        assert frame["code"].dtype == "Int64"
+    start, _ = sources(main([str(path) for path in paths]))
+    assert "parse_dates=['due', 'on'], date_format={'due': '%d/%m/%Y', 'on': '%Y-%m-%d'}" in start
+
+
 def test_a_file_of_windows_is_read_and_a_workbook_is_refused(folder: Path) -> None:
     (folder / "old.csv").write_text("id,name\n1,Jos\u00e9\n", "cp1252")
     assert "encoding='cp1252'" in sources(main([str(folder / "old.csv")]))[0]
