@@ -45,6 +45,7 @@ _LAYOUTS: Final = (
 SORTED: Final = frozenset([ISO, "%Y%m%d", "%Y/%m/%d"])
 """Layouts whose order as texts is that of the dates."""
 _MONTH_NAMES: Final = {"%B": "%M"}
+_MOST_OPERANDS: Final = 50
 _DIGITS: Final = re.compile(r"\d{8}")
 
 
@@ -136,6 +137,8 @@ def date_operands(
     The first values of a DataFrame's column count. Where nothing is known of the columns, the
     literals' own layout is taken for theirs.
     """
+    if len(operands) > _MOST_OPERANDS:
+        return None
     fields = list(fields)
     texts: list[str] = []
     literals: list[s.Literal] = []
@@ -154,8 +157,8 @@ def date_operands(
 
 
 def _date(text: str, layout: str) -> dt.date | None:
-    # A text of eight digits alone may have no separators.
-    if (layout == "%Y%m%d") != bool(_DIGITS.fullmatch(text)):
+    # A text of eight digits alone may have no separators, and most texts are no dates.
+    if not text[:1].isdigit() or (layout == "%Y%m%d") != bool(_DIGITS.fullmatch(text)):
         return None
     try:
         return dt.datetime.strptime(text, layout).date()  # noqa: DTZ007
