@@ -451,6 +451,23 @@ def test_a_failed_statement_does_not_leave_the_result_of_an_earlier_one(notebook
     assert names["named"] is names["quiet"] is names["_merge"] is failed
 
 
+def test_a_refused_undo_leaves_the_result_that_has_the_old_values(notebook, monkeypatch):
+    from rowmerge_nb.base.errors import ConnectorError
+
+    notebook.run("%%merge\nDROP TABLE a")
+    before = notebook.shell.user_ns["_merge"]
+    refused = notebook.engine.undo("t")
+
+    def undo(table: str | None = None) -> None:
+        error = ConnectorError("connector 'sqlite' keeps no former versions", code="NOT_SUPPORTED")
+        error.result = refused
+        raise error
+
+    monkeypatch.setattr(notebook.engine, "undo", undo)
+    assert "keeps no former versions" in notebook.run("%merge undo t").text
+    assert notebook.shell.user_ns["_merge"] is before
+
+
 def test_an_unknown_word_of_the_line_magic_names_the_nearest_command(notebook):
     for line in ("%merge tabels", "%merge table"):
         assert "Did you mean `%merge tables`?" in notebook.run(line).text
