@@ -300,3 +300,18 @@ def test_texts_are_stored_as_what_they_are(texts, column, sql, pandas):
     hint = str(refusal(statement, tables=due(*texts)).hint)
     assert f"write {sql}." in hint
     assert hint.endswith(f"In pandas: {pandas}")
+
+
+@pytest.mark.parametrize(
+    ("texts", "call", "remedy"),
+    [
+        (["1,250.00"], "sum(due)", "sum(CAST(replace(due, ',', '') AS decimal(18, 2)))"),
+        (["3.5"], "round(due, 1)", "round(CAST(due AS decimal(18, 2)), 1)"),
+        (["31/12/2026"], "year(due)", "year(date_parse(due, '%d/%m/%Y'))"),
+        (["2026-12-31"], "date_trunc('month', due)", "date_trunc('month', CAST(due AS date))"),
+        (["x"], "lower(length(due))", "lower(CAST(length(due) AS varchar))"),
+    ],
+)
+def test_a_function_of_another_type_gets_its_argument_converted(texts, call, remedy):
+    error = refusal(f"SELECT {call} FROM parts", tables=due(*texts))
+    assert (error.code, error.hint) == ("FUNCTION_NOT_FOUND", f"Write {remedy}.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.types import INTEGER, UNKNOWN, Type
+from rowmerge_nb.sql.analyzer.expressions.argument_hints import conversion_hint
 from rowmerge_nb.sql.analyzer.expressions.call_checks import checked
 from rowmerge_nb.sql.analyzer.expressions.inline_functions import call_inline
 from rowmerge_nb.sql.analyzer.expressions.moment_calls import moment_function
@@ -424,7 +425,7 @@ class CallAnalyzer:
             f"Unexpected parameters ({listed_types(value.type for value in values)}) for function"
             f" {name}. Expected: {expected}",
             node.error_span,
-            arguments_hint(name),
+            conversion_hint(self.context, node, values, self.scope.fields) or arguments_hint(name),
         )
 
     # -- aggregates and windows -----------------------------------------------------------------------------------
