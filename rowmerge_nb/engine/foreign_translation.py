@@ -358,7 +358,6 @@ def _source_names(tree: Any) -> Iterator[str]:
 
 
 def _foreign_columns(tree: Any) -> Iterator[str]:
-    """Yield what Oracle has as a column, and Trino lacks."""
     from sqlglot import exp
 
     for name in tree.find_all(exp.Column, exp.Pseudocolumn):

@@ -186,7 +186,6 @@ def _same(derived: Trace, trace: Trace) -> bool:
 
 
 def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
-    """Repeat what follows the clauses, without the check for repeated matches."""
     layout = replace(pages.layout, era=Era(era))
     columns = _columns(pages)
     before = (

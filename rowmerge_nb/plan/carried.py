@@ -76,7 +76,6 @@ def _trees(node: PlanNode, target: TableScan | None, own: dict[str, str]) -> Ite
 
 
 def view_texts(plan: PlanNode, texts: Sequence[str]) -> tuple[str, ...]:
-    """Return the input of `unread_columns`: the texts of a plan, and its queries' outputs."""
     return (
         *texts,
         *(

@@ -150,7 +150,6 @@ class _Steps:
         return Spread(Step("Project", (), layout, renamed, (step,)) if renamed else step, SOURCE)
 
     def _inner(self, node: PlanNode) -> Step:
-        """Print the nodes of a query without the exchanges of its engine."""
         return self._step(node, *map(self._inner, node.sources))
 
     def _by(self, below: Spread, keys: list[str]) -> Spread:

@@ -264,7 +264,6 @@ class MergeRow:
         return tuple(f"{MERGE_ROW}.{index}" for index in range(len(self._types)))
 
     def on_page(self, tree: Typed) -> Typed:
-        """Return an expression over fields as one over their channels."""
         columns = enumerate(map(Column, self._types, self.channels))
         return replaced(
             tree,

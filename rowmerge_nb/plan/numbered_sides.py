@@ -32,9 +32,8 @@ _OF_SOURCE: Final = Symbol(SOURCE_UNIQUE_ID, BIGINT)
 def number_both_sides(plan: Output) -> Output:
     """Return a plan in which the source's rows have numbers beside the target's.
 
-    Trino 483 takes the number of either side, so that a row without a target row is distinct by
-    its own number. What is executed here has the target's numbers alone: a row without one is
-    distinct. The plan of other statements, and of the documents' era, is returned as it is.
+    Trino 483 takes the number of either side, so that a row without a target row is distinct by its
+    own number. What is executed here has the target's numbers alone: a row without one is distinct.
     """
     nodes = chain(plan)
     has_numbers = any(isinstance(node, MarkDistinct) for node in nodes) and any(

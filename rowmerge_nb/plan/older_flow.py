@@ -123,7 +123,6 @@ class UpdateRows(_ChangeRows):
 
 
 def updated_columns(analysis: UpdateAnalysis | DeleteAnalysis) -> tuple[ColumnHandle, ...]:
-    """Return the columns that a statement assigns, in table order."""
     pairs = zip(analysis.target.columns, analysis.clauses[0].values, strict=True)
     return tuple(
         ColumnHandle(column.name, column.type) for column, value in pairs if value is not None

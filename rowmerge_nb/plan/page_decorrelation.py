@@ -80,7 +80,6 @@ def _has_limit(node: PlanNode) -> bool:
 
 
 def _aggregate(node: n.CorrelatedJoinNode) -> PlanNode:
-    """Group by the keys, and compute the values of a group above the join."""
     projections: list[Project] = []
     query = node.query
     while isinstance(query, Project):

@@ -223,7 +223,6 @@ def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
 
 
 def rest_of_on(join: Join) -> Typed | None:
-    """Return the conditions of ON beside its keys; None without any."""
     sets = key_sets(join)
     if len(sets) > 1:
         return join.predicate

@@ -38,11 +38,9 @@ class JoinSides:
         return cls(*(frozenset(symbol.name for symbol in side.outputs) for side in node.sources))
 
     def on_first(self, term: Typed) -> bool:
-        """Return whether a term reads columns of the first side alone."""
         return bool(references(term)) and references(term) <= self.first
 
     def on_second(self, term: Typed) -> bool:
-        """Return whether a term reads columns of the second side alone."""
         return bool(references(term)) and references(term) <= self.second
 
     def equality(self, term: Typed) -> tuple[Typed, Typed] | None:

@@ -137,7 +137,6 @@ def _reads_all(node: PlanNode) -> bool:
 
 
 def _scans(node: PlanNode, where: Typed | None = None) -> Iterator[tuple[TableScan, Typed | None]]:
-    """Yield the scans with the conditions that are evaluated right above them."""
     if isinstance(node, TableScan):
         yield node, where
     for source in node.sources:
@@ -257,7 +256,6 @@ class _Texts:
         return f"SELECT {selected} FROM ({self._keyed(node.source, node.keys)}){_group_by(keys)}"
 
     def _join(self, node: Join) -> str:
-        """Return a join by keys, or by its whole condition."""
         items = [quoted(symbol.name) for symbol in node.outputs] or ["NULL"]
         one, other = (f"({self.node(side)})" for side in node.sources)
         text = f"SELECT {', '.join(items)} FROM {one} {node.type.name} JOIN {other}"

@@ -38,7 +38,6 @@ if TYPE_CHECKING:
 
 
 def reads_table(source: Source) -> bool:
-    """Return whether a query reads a table; rows of VALUES do not count."""
     return any(table.view in source.reads.views and table.rows is None for table in source.tables)
 
 

@@ -33,7 +33,6 @@ def table_of_pages(source: Source) -> TableBinding:
 
 
 def check_pages(table: TableBinding) -> None:
-    """Raise UnprintableError unless this process can read the pages of a table."""
     if table.rows is not None:
         raise UnprintableError("rows of VALUES")
     if table.dataframe is not None and not table.has_rows_at_hand:

@@ -101,7 +101,6 @@ class TableScan(PlanNode):
 
     @property
     def data_outputs(self) -> tuple[Symbol, ...]:
-        """The outputs without the row id."""
         return self.outputs[:-1] if self.row_id is not None else self.outputs
 
 
@@ -566,11 +565,7 @@ class MergeWriter(PlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class TableWriter(PlanNode):
-    """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS.
-
-    Args:
-        form: what executes the nodes below; None if undecided: Spark.
-    """
+    """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS."""
 
     meaning: ClassVar[str] = (
         "Each writer hands its pages to a page sink of the connector, which stores them out of"

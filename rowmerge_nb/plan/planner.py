@@ -93,8 +93,6 @@ UNIQUE_ID = "unique_id"
 
 @dataclass(frozen=True)
 class TargetFacts:
-    """The connector's facts about a merge target."""
-
     row_id: ColumnHandle
     paradigm: RowChangeParadigm
     insert_layout: ConnectorTableLayout | None

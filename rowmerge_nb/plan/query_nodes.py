@@ -196,8 +196,6 @@ class AggregateNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class WindowNode(QueryPlanNode):
-    """Functions over one window."""
-
     meaning: ClassVar[str] = "Computes functions over the rows around each row."
     source: PlanNode
     partition_by: tuple[e.Column, ...]
@@ -338,8 +336,6 @@ class SortNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class LimitNode(QueryPlanNode):
-    """At most so many rows."""
-
     meaning: ClassVar[str] = "Keeps a number of rows."
     source: PlanNode
     count: int
@@ -351,15 +347,11 @@ class LimitNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class OffsetNode(LimitNode):
-    """All rows but the first."""
-
     meaning: ClassVar[str] = "Skips a number of rows."
 
 
 @dataclass(frozen=True, kw_only=True)
 class TopNNode(LimitNode):
-    """The first rows of an order."""
-
     meaning: ClassVar[str] = "Keeps the first rows of an order."
     order_by: tuple[e.Sort, ...]
 

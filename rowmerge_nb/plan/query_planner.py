@@ -702,7 +702,6 @@ _SOURCES: Final = ("source", "left", "right", "query")
 
 
 def with_sources(node: Node, sources: Iterable[PlanNode]) -> Node:
-    """Return a node over other sources, in their order."""
     rest = list(sources)
     if isinstance(node, n.SetOperationNode):
         return replace(node, parts=tuple(rest))

@@ -80,7 +80,6 @@ def page_range(join: Join) -> PageRange | None:
 
 
 def is_indexed(join: Join) -> bool:
-    """Return whether an index finds the pairs of a join on pages."""
     return bool(key_sets(join)) or page_range(join) is not None
 
 

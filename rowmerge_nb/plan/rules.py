@@ -179,7 +179,6 @@ def joined_rows(join: Join) -> int | None:
 
 
 def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
-    """Read only the source columns that the statement needs."""
     if any(isinstance(node, TableWriter) for node in chain(plan)):
         # The writer of an INSERT takes all columns.
         return plan

@@ -59,8 +59,6 @@ class Step:
 
 @dataclass(frozen=True)
 class Fragment:
-    """A part of a distributed plan."""
-
     number: int
     partitioning: str
     root: Step

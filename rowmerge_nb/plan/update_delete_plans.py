@@ -50,7 +50,6 @@ def plan_delete(analysis: DeleteAnalysis, facts: TargetFacts, *, era: Era) -> Ou
 
 
 def plan_pushed_delete(analysis: DeleteAnalysis) -> Output:
-    """Plan a DELETE that the connector executes: Output ← TableDelete."""
     rows = (Symbol("rows", BIGINT),)
     where = "" if analysis.where is None else analysis.where.text
     delete = TableDelete(id="n1", outputs=rows, table=analysis.target, text=where)
@@ -66,7 +65,6 @@ class _WherePlanner(RowChangePlanner):
         return self.finish(self.write(self.exchange(self.change(self._filtered()))))
 
     def change(self, source: PlanNode) -> MergeProcessor | DeleteProject:
-        """Turn the rows to change into rows to store."""
         raise NotImplementedError
 
     def _filtered(self) -> PlanNode:

@@ -36,10 +36,7 @@ class ConnectorProperty:
     """A property of a connection.
 
     Args:
-        meaning: a short description.
-        type: the type of its value.
         secret: whether it is never shown.
-        required: whether a connection needs it.
     """
 
     meaning: str
@@ -56,9 +53,7 @@ class ConnectorFactory:
 
     Args:
         name: the name of the store, such as ``"iceberg"``.
-        meaning: a short description.
         create: builds the connector; it gets the properties as keyword arguments.
-        properties: the properties by name.
         location: the property whose value follows the store's name; ``""`` for none.
         schemes: for addresses such as ``postgresql://...``: scheme to property.
 

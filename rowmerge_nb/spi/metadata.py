@@ -233,7 +233,6 @@ class ConnectorMetadata(ABC):
         option ``check``; None if there is no such library.
 
         Args:
-            session: the session.
             table_handle: the table, after the commit.
             most: the row limit.
 
@@ -302,7 +301,6 @@ class ConnectorMetadata(ABC):
         """Restore a former version's rows with the commit; the columns stay.
 
         Args:
-            session: the statement's session.
             table_handle: the current table; the commit raises TRANSACTION_CONFLICT if it has
                 changed.
             version: the version; None for the empty state before the first one.
@@ -452,8 +450,8 @@ class ConnectorMetadata(ABC):
         """Alter a table with the commit, which raises TRANSACTION_CONFLICT if the table has changed
         since.
 
-        Trino has one method per alteration. Raises ConnectorError NOT_SUPPORTED by default, and for
-        unsupported alterations.
+        Trino has one method per alteration. Raises ConnectorError NOT_SUPPORTED for unsupported
+        alterations.
         """
         self._refuse("altering tables", "alter_table")
 

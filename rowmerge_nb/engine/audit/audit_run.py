@@ -66,13 +66,7 @@ REFUSED: Final = {
 
 @dataclass(frozen=True)
 class Request:
-    """The arguments of an audit.
-
-    Args:
-        before: the version before, or its rows.
-        after: the version afterwards, or its rows; None for the current one.
-        source: versions or rows of sources: by name, or one for all.
-    """
+    """The arguments of `rowmerge_nb.engine.engine.Engine.audit`."""
 
     statement: str
     table: str | None
@@ -86,7 +80,6 @@ class Request:
 def audit(
     runner: StatementRunner, request: Request, options: Options, given: Mapping[str, Any]
 ) -> Audit:
-    """Audit another engine's commit; see `rowmerge_nb.engine.engine.Engine.audit`."""
     _check_options(given)
     tree = _parsed(request.statement, options)
     name = _target(runner, tree, request.table)

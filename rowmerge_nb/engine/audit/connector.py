@@ -135,8 +135,6 @@ class _AuditedSplits(ConnectorSplitManager):
 
 
 class _AuditedMetadata(ConnectorMetadata):
-    """The stores' metadata, with MERGE calls that only record the change."""
-
     def __init__(self, connector: AuditedTables, opened: _Opened) -> None:
         self._connector = connector
         self._opened = opened

@@ -171,7 +171,6 @@ class Evidence:
         return True
 
     def _is_beside(self, name: str, rows: Sequence[AuditedRow]) -> bool:
-        """Return whether an integer column has a number one away from an expected one."""
         missing = {values[name] for row in rows for values in row.missing}
         unexpected = {values[name] for row in rows for values in row.unexpected} - {None}
         return any(number + 1 in missing or number - 1 in missing for number in unexpected)
@@ -183,7 +182,6 @@ class Evidence:
         )
 
     def with_cause(self, rows: list[AuditedRow], rest: Bag, cause: Cause) -> list[AuditedRow]:
-        """Add a cause to the rows that it explains, those without rows in ``left``."""
         return [
             (
                 row

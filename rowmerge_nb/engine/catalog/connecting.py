@@ -275,7 +275,6 @@ def _located(value: Any, value_type: PropertyType, base: Path) -> Any:
 
 
 def _check(connector: Connector) -> None:
-    """Ask the store for its schemas, in a transaction of its own."""
     try:
         handle = connector.begin_transaction()
         try:

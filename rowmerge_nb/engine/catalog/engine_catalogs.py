@@ -124,7 +124,6 @@ class Catalogs:
 
     @property
     def time_zone(self) -> str:
-        """The session's time zone by its canonical name."""
         return self.settings.get(TIME_ZONE, "UTC")
 
     def close(self) -> dict[str, Exception]:
@@ -149,7 +148,6 @@ class Catalogs:
         not_null: Sequence[str],
         check_constraints: Sequence[str],
     ) -> None:
-        """Create or replace a table in memory; see `rowmerge_nb.engine.engine.Engine.register`."""
         checked(name, "name", str, "'table' or 'schema.table'")
         checked(bucket_count, "bucket_count", (int, type(None)), "a whole number")
         table_name = self.memory_table(name)
@@ -247,7 +245,6 @@ class Catalogs:
         return catalog, schema, table
 
     def meant_by(self, name: str) -> TableName:
-        """Return the full name of a table, or of the copy in its place."""
         full_name = self.full_name(name)
         return self._copies.get(full_name, full_name)
 
@@ -287,7 +284,6 @@ class Catalogs:
         )
 
     def store(self, name: TableName | None) -> str:
-        """Return the type of a table's store; ``""`` for DataFrames and missing tables."""
         return self.connectors[name[0]].name if name and name[0] in self.connectors else ""
 
     def metadata(self, name: TableName, options: Options) -> ConnectorTableMetadata | None:

@@ -53,8 +53,6 @@ class _RepeatableMetadata:
 
 @dataclass
 class ExplicitTransaction:
-    """One transaction of several statements."""
-
     read_only: bool = False
     isolation: str = ""
     aborted: bool = False

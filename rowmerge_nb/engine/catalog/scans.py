@@ -91,7 +91,6 @@ class Scans:
         return replace(self._session, is_observation=True)
 
     def close(self) -> None:
-        """Remove temporary resources: marks in stores, files of large frames, views."""
         for mark in self._marks.values():
             if mark is not None:
                 mark.remove()
@@ -406,7 +405,6 @@ class Scans:
         return rows.mapInArrow(task, spark_schema([(f.name, f.type) for f in schema]))
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
-        """Run the last pass, and return its fragments and records."""
         return self.in_tasks(rows, task, OUTCOME, carries_record=True)
 
     def _put_marks(self) -> list[Mark]:
@@ -535,9 +533,6 @@ class Scans:
         )
 
     def page_sinks(self) -> tuple[tuple[int, ...], Callable[[], Any]]:
-        """Return the indices of the target's NOT NULL columns, and the factory of the statement's
-        page sinks.
-        """
         open_catalog = self._transaction.opened_target()
         columns = self._transaction.target.columns if self._transaction.target is not None else ()
         required = tuple(i for i, column in enumerate(columns) if not column.nullable)

@@ -38,8 +38,6 @@ if TYPE_CHECKING:
 
 @dataclass
 class OpenCatalog:
-    """A catalog in use: its connector, transaction and metadata."""
-
     connector: Connector
     handle: ConnectorTransactionHandle
     metadata: ConnectorMetadata

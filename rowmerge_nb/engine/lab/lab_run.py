@@ -54,8 +54,6 @@ MOST_ROWS: Final = 1_000_000
 
 @dataclass(frozen=True, kw_only=True)
 class LabRequest:
-    """The arguments of `rowmerge_nb.engine.engine.Engine.lab`."""
-
     sql: str | None
     grid: Any
     rows: Any
@@ -148,12 +146,6 @@ class Deadline:
 
 
 class _Results:
-    """The finished runs of a lab.
-
-    Args:
-        path: the file for them, or None.
-    """
-
     def __init__(
         self, subject: Subject, points: Sequence[LabPoint], path: Path | None, deadline: Deadline
     ) -> None:
@@ -317,8 +309,6 @@ def _with_changes(options: Mapping[str, Any], changes: Any) -> dict[str, Any]:
 
 
 class Bench:
-    """Runs points in open stores."""
-
     def __init__(
         self, engine: RunningEngine, stores: TemporaryStores, subject: Subject, request: LabRequest
     ) -> None:

@@ -90,7 +90,6 @@ def candidates_of(
     Args:
         columns: names and types of columns by their names in lower case.
         accepted: the table properties of the store.
-        files: the number of data files of the table.
     """
     has_transforms = "partitioning" in accepted
     for name, sql_type in columns.values():

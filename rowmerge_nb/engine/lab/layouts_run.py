@@ -51,8 +51,6 @@ _NESTED: Final = frozenset({"array", "map", "row", "json"})
 
 @dataclass(frozen=True)
 class LayoutsRequest:
-    """The arguments of `rowmerge_nb.engine.engine.Engine.layouts`."""
-
     table: Any
     statements: Any
     layouts: Any
@@ -60,7 +58,6 @@ class LayoutsRequest:
     options: Mapping[str, Any]
 
     def check(self) -> None:
-        """Raise INVALID_ARGUMENTS for an argument that is not possible."""
         checked(self.table, "table", (str, type(None)), "the name of a table, or None")
         checked(
             self.layouts,
@@ -212,7 +209,6 @@ def _cost(
     rows: int,
     most_files: int,
 ) -> LayoutCost | None:
-    """Return the costs of a layout; None if it has too many files."""
     bytes_per_row = (subject.count.bytes or 0) / max(rows, 1)
     files = LayoutFiles(candidate, table, rows, subject.count.files, bytes_per_row)
     if files.files > most_files:
@@ -232,7 +228,6 @@ def _cost(
 def _current(
     subject: _Subject, evidence: Sequence[StatementEvidence]
 ) -> tuple[LayoutCost, tuple[str, ...]]:
-    """Return the costs of the table's own layout, and what is not known of them."""
     mean = (subject.count.bytes or 0) / subject.count.files
     touched = tuple(
         one.files

@@ -49,8 +49,6 @@ PATIENCE_SECONDS: Final = 20.0
 
 
 class FailingRow(RunObserver):
-    """Names in an error's hint the row that the expression failed for."""
-
     def on_failure(self, run: StatementRun, error: RowMergeError, origin: int | None) -> None:
         if origin is not None and run.lowering is not None:
             with room():

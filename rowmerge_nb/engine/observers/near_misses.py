@@ -53,8 +53,6 @@ DUCKDB_INTERRUPTED: Final = "Query interrupted"
 
 
 class NearMisses(RunObserver):
-    """Adds the nearest keys to the trace of a MERGE."""
-
     def __init__(self, analysis: MergeAnalysis) -> None:
         self._analysis = analysis
         self._near: NearKeys | None = None

@@ -62,8 +62,6 @@ MOST_NODES: Final = 400
 
 
 class RowReasons(RunObserver):
-    """Adds the answers of the conditions to the rows of the trace."""
-
     def __init__(self, analysis: RowChangeAnalysis) -> None:
         self._analysis = analysis
         self._truths: pa.RecordBatch | None = None
@@ -192,9 +190,6 @@ def _program(term: ConditionTerm, reached: str) -> AssignedColumn | None:
 def _letters(
     evaluator: PageEvaluator, programs: Sequence[AssignedColumn], page: pa.RecordBatch
 ) -> list[pa.Array]:
-    """Compute parts of conditions for all rows; after a failure part by part, and the failing part
-    by halves.
-    """
     try:
         return [_answers(array) for array in evaluator.values_of(programs, page)]
     except RowMergeError:

@@ -281,7 +281,6 @@ def _with_rows(run: StatementRun, record: Record, task: ScanPass) -> Record:
 
 
 def touched_row_keys(record: Record) -> npt.NDArray[np.int64]:
-    """Return a hash of each row id that the pages name."""
     if record.row_id is None:
         return np.zeros(0, np.int64)
     channel = 0 if record.flow is Flow.UPDATABLE else record.layout.after.row_id

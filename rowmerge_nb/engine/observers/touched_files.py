@@ -31,7 +31,6 @@ class TargetReads:
 
     Args:
         constraints: the condition of each scan.
-        files: the files by path.
         keys: a hash of each row id.
         paths: the file of each row id, as an index of ``files``; -1 for none, or several.
     """
@@ -63,7 +62,6 @@ class _KeptReads(RunObserver):
         self._keeper = keeper
 
     def before_finish(self, run: StatementRun) -> None:
-        """Read the row ids of the scanned files again."""
         target = run.transaction.target
         if target is None or target.metadata is None:
             return

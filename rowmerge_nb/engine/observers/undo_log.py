@@ -107,7 +107,6 @@ class UndoLog(RunObserver):
                 self._changes = [*self._changes, change][-MOST:]
 
     def last(self, table: tuple[str, ...] | None) -> UndoableChange | None:
-        """Return the last change of a table, or of any table or branch for None."""
         changes = reversed(self._changes)
         if table is None:
             return next(changes, None)

@@ -67,7 +67,6 @@ class ObserverRegistry:
             self.add(observer)
 
     def add(self, observer: Observer) -> None:
-        """Add an observer; see `rowmerge_nb.engine.engine.Engine.add_observer`."""
         checked(observer, "observer", Observer, "an instance of a subclass of rowmerge_nb.Observer")
         for name in dir(type(observer)):
             if (

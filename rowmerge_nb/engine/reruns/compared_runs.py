@@ -42,11 +42,6 @@ WHOLE_ROWS: Final = 100_000
 
 
 def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
-    """Refuse what cannot be compared.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS or NOT_SUPPORTED, with an alternative in the hint.
-    """
     if not isinstance(by, str) or by not in WAYS:
         raise RowMergeError(
             f"by = {by!r} is not possible",
@@ -81,7 +76,6 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
 
 
 def compare(engine: RunningEngine, sql: str, by: str, options: Mapping[str, Any]) -> Comparison:
-    """Run a statement in two ways; see `rowmerge_nb.engine.engine.Engine.compare`."""
     _check(by, "MERGE" if by == "duplicates" else "UPDATE", options)
     # The engine's default may be the flow without MERGE or paradigms.
     options = {**options, "flow": Flow.MERGE}

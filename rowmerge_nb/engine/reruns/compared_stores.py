@@ -49,7 +49,6 @@ def compare_catalogs(
     catalogs: object,
     options: Mapping[str, Any],
 ) -> StoreComparison:
-    """Run a statement in several catalogs; see `rowmerge_nb.engine.engine.Engine.compare`."""
     names = checked_catalogs(catalogs, connectors)
     refuse_options(f"A comparison of {CATALOGS}", REFUSED, options)
     venues = [Venue(name, name) for name in names]
@@ -64,9 +63,6 @@ def compare_stores(
     stores: object,
     options: Mapping[str, Any],
 ) -> StoreComparison:
-    """Run a statement in stores of a temporary folder; see
-    `rowmerge_nb.engine.engine.Engine.compare`.
-    """
     names = checked_stores(stores, connectors)
     refuse_options(f"A comparison of {STORES}", REFUSED, options)
     if stores is None:
@@ -108,7 +104,6 @@ class Venue:
 
 
 def checked_catalogs(catalogs: object, connectors: Mapping[str, Connector]) -> tuple[str, ...]:
-    """Return the names of at least two different catalogs."""
     if not isinstance(catalogs, list | tuple) or not all(
         isinstance(name, str) for name in catalogs
     ):
@@ -240,7 +235,6 @@ class _Sides:
         self.sides: list[StoreSide] = []
 
     def refuse(self, venue: Venue, error: RowMergeError) -> None:
-        """Add a store that cannot have a copy."""
         self.sides.append(StoreSide(venue.name, self._failed(error), connector=venue.catalog))
 
     def run(self, venue: Venue, copy: ScratchCopy, connector: Connector) -> None:

@@ -154,13 +154,7 @@ class Again:
     ran: Trace | None = None
 
     def run(self, sql: str | None = None, source: Edits | None = None, **options: Any) -> Result:
-        """Rehearse it on the copy.
-
-        Raises:
-            RowMergeError: the statement is wrong or fails. INVALID_ARGUMENTS for another target,
-                and for an option that a rehearsal sets itself; NOT_SUPPORTED if the rows that it
-                had are not known.
-        """
+        """Rehearse it on the copy; see `rowmerge_nb.engine.result.Result.what_if`."""
         if names := sorted(LEFT_OUT.intersection(options)):
             raise RowMergeError(
                 f"The option {names[0]} has no place here: the statement is rehearsed, with all"
@@ -208,10 +202,6 @@ class Again:
 
         Target rows of a MERGE without a source row take another job, if values are requested that
         they may have.
-
-        Raises:
-            RowMergeError: NOT_SUPPORTED if the target's rows are not known anymore;
-                INVALID_ARGUMENTS for columns that do not exist.
         """
         options = self.engine.options.changed(
             **{name: value for name, value in self.options.items() if name not in LEFT_OUT}
@@ -258,9 +248,6 @@ class Again:
         return replace(self.trace, samples=samples)
 
     def _versions(self) -> Mapping[TableName, ConnectorTableVersion]:
-        """Return the version of the target that the statement had; none if its rows are the current
-        ones.
-        """
         before = self.trace.target.version_before
         catalog, schema, table = self.trace.target.name_parts
         if before is not None:
@@ -316,7 +303,6 @@ class Again:
 
     @cached_property
     def _copied(self) -> tuple[RunningEngine, int]:
-        """The engine with the copy, and the number of rows of the copy."""
         refuse_branch(self.trace.target)
         return with_copy(
             self.engine,
@@ -326,7 +312,6 @@ class Again:
         )
 
     def _rows(self) -> pa.Table:
-        """Return the target's former rows, or those that took part."""
         if self._whole is not None:
             return self._whole
         pages = self.trace.samples.pages
@@ -340,7 +325,6 @@ class Again:
 
     @cached_property
     def _whole(self) -> pa.Table | None:
-        """All rows that the target had; None if they are not kept."""
         table = _written(self.trace.target.name_parts)
         if not self.trace.committed:
             return None if self.trace.target.branch else self.engine.table(table)

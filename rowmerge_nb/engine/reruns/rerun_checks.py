@@ -16,7 +16,6 @@ if TYPE_CHECKING:
 
 
 def refuse_options(what: str, names: Iterable[str], options: Mapping[str, Any]) -> None:
-    """Raise INVALID_ARGUMENTS for the first option that has a value."""
     for name in names:
         if options.get(name):
             raise RowMergeError(
@@ -27,7 +26,6 @@ def refuse_options(what: str, names: Iterable[str], options: Mapping[str, Any]) 
 
 
 def existing_table(engine: RunningEngine, name: TableName) -> ConnectorTableMetadata:
-    """Return the columns and properties of a table, or raise TABLE_NOT_FOUND."""
     metadata = engine.table_metadata(*name)
     if metadata is None:
         raise RowMergeError(
@@ -41,7 +39,6 @@ def existing_table(engine: RunningEngine, name: TableName) -> ConnectorTableMeta
 def refuse_branch(
     target: TargetRecord, what: str = "This", use: str = "runs on a copy of the table"
 ) -> None:
-    """Raise NOT_SUPPORTED for a target that is a branch, since `what` is about the table itself."""
     if target.branch:
         raise RowMergeError(
             f"{what} {use}, and '{target.branch}' is a branch of {'.'.join(target.name_parts)}",

@@ -179,7 +179,6 @@ class Source:
         return cells
 
     def _typed(self, row: int, column_index: int, value: Any) -> Any:
-        """Return a value in the type of its column; a text is parsed."""
         arrow_type, name = self.rows.schema.field(column_index).type, self.names[column_index]
         sql = (
             str(self.columns.columns[column_index].type)

@@ -150,7 +150,6 @@ class OpenStore:
         return self.catalog, self.kind.schema, table
 
     def files(self, table: str) -> dict[str, ReadFile]:
-        """Return the files of a full read of a table; for SQLite the file of the database."""
         if self.name == "sqlite":
             path = self._folder / SQLITE_FILE
             return {path.name: ReadFile(path.name, path.stat().st_size)}
@@ -184,8 +183,6 @@ class TemporaryStores:
         return {store.catalog: store.connector for store in self.stores.values()}
 
     def remove(self) -> None:
-        """Close the stores and remove their folder, also after an interrupt."""
-
         def end() -> None:
             while self.stores:
                 self.stores.popitem()[1].connector.close()

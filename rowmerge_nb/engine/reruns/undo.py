@@ -64,7 +64,6 @@ def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -
 
 
 def undo(runner: StatementRunner, table: str | None) -> Result:
-    """Take back the last change of a table; see `rowmerge_nb.engine.engine.Engine.undo`."""
     checked(
         table,
         "table",
@@ -263,7 +262,6 @@ def _is_kept(
 def _conflict(
     change: UndoableChange, why: str, *, is_kept: bool = False, is_after_kept: bool = False
 ) -> NoReturn:
-    """Refuse to take back a change that others have built on."""
     table_name = dotted(change.table)
     hint = "Nothing was taken back."
     if is_kept and change.before is not None:

@@ -559,7 +559,6 @@ def _analyzed(
     tables: StatementTables,
     options: Options,
 ) -> Analysis:
-    """Resolve a statement; the transaction is rolled back if it is wrong."""
     from rowmerge_nb.sql.analyzer.statements.statement import analyze
 
     with rolling_back_on_error(transaction):

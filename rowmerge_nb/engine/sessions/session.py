@@ -57,8 +57,6 @@ SESSION_STATEMENTS: Final = (*CONTROLS, Prepare, Deallocate, Use)
 
 @dataclass(frozen=True)
 class Session:
-    """The state of one engine between statements."""
-
     catalogs: Catalogs
     spark_session: LazySession
     prepared: dict[str, str] = field(default_factory=dict)

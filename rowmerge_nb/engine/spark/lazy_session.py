@@ -121,7 +121,6 @@ class LazySession:
         )
 
     def check_open(self) -> None:
-        """Reject a closed engine, and one of another process."""
         if self.closed:
             raise RowMergeError(
                 "The engine is closed", code="INVALID_ARGUMENTS", hint="Make a new one: Engine()."

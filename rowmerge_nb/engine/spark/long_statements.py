@@ -94,7 +94,6 @@ def interpreted(texts: Iterable[str]) -> Mapping[str, str]:
 
 
 def long_settings(spark: Any) -> Mapping[str, str]:
-    """Return the settings for a long statement, besides `interpreted`."""
     rules = [f"org.apache.spark.sql.catalyst.optimizer.{rule}" for rule in _SIMPLIFYING]
     return {
         **_LONG_INTERPRETED,

@@ -256,7 +256,6 @@ def _(node: Join, context: LoweringContext) -> Any:
 
 
 def _is_written(reads: Reads) -> bool:
-    """Return whether all rows are literals: the query reads no table and generates no rows."""
     return reads.written > 1 and not reads.views and not reads.generates
 
 
@@ -630,7 +629,6 @@ def _(node: TableWriter, context: LoweringContext) -> Any:
 
 
 def _with_returned(schema: pa.Schema, rows: Any) -> pa.Schema:
-    """Append the channels of rows that Spark has behind those of a page."""
     from pyspark.sql.pandas.types import to_arrow_type
 
     for column in rows.schema.fields[len(schema) :]:

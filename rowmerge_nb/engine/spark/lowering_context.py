@@ -49,9 +49,7 @@ class LoweringTables(Protocol):
     def in_tasks(
         self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False
     ) -> Any:
-        """Run a pass over rows, in Spark's types; ``carries_record`` if the last channel can carry
-        a task's record.
-        """
+        """Run a pass over rows, in Spark's types."""
 
     def outcome_of(self, rows: Any, task: Any) -> Any:
         """Run the statement's last pass over rows; return fragments and records."""
@@ -59,7 +57,7 @@ class LoweringTables(Protocol):
     def sinks(self) -> SinkFactory: ...
 
     def page_sinks(self) -> Any:
-        """Return the required columns and the factory of page sinks."""
+        """Return the indices of the required columns, and the factory of page sinks."""
 
     def bucket_function(
         self, layout: ConnectorTableLayout, types: tuple[Any, ...]

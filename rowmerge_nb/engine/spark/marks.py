@@ -32,7 +32,6 @@ class Mark:
 
 
 def put_mark(directory: Path, query_id: str) -> Mark | None:
-    """Write a mark into a directory; return None if it is not writable."""
     mark = Mark(directory / f"{PREFIX}{uuid4().hex}", f"{query_id}\n{this_process()}\n")
     try:
         mark.path.write_text(mark.content, encoding="utf-8")
@@ -44,7 +43,6 @@ def put_mark(directory: Path, query_id: str) -> Mark | None:
 
 
 def orphaned_marks(directory: Path, *, remove: bool) -> Iterator[Orphan]:
-    """Yield the marks of dead processes; with `remove`, remove them."""
     for path in sorted(directory.glob(f"{PREFIX}*")):
         with suppress(OSError, ValueError):
             statement, process = path.read_text(encoding="utf-8").splitlines()

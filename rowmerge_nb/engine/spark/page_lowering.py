@@ -488,7 +488,6 @@ class RowNames:
     keys: Collection[str] = ()
 
     def display_names(self, read: Collection[str]) -> Mapping[str, str]:
-        """Return the names to report about an expression that reads some symbols."""
         return {
             symbol: name
             for symbol, name in self.columns.items()

@@ -48,7 +48,6 @@ def _columns(node: MergeProcessor | DeleteProject) -> pa.Schema:
 
 
 def output_schema(node: MergeProcessor | DeleteProject) -> pa.Schema:
-    """Return the channels of the pages for the writers."""
     return node.layout.output_schema(_columns(node))
 
 

@@ -529,5 +529,4 @@ class AdoptedSession:
 
 
 def adopt_session(spark: SparkSession) -> AdoptedSession:
-    """Return a context manager for statements in a user's session, which is never stopped."""
     return AdoptedSession(spark)

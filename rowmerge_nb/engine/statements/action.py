@@ -43,8 +43,6 @@ class PlannedChange(Planned):
 
 @dataclass(frozen=True)
 class Action:
-    """The outcome of the one Spark action."""
-
     context: LoweringContext
     account: Account
     fragments: list[bytes]

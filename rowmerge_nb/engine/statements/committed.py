@@ -136,7 +136,6 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
 
 
 def _changes_of(run: StatementRun) -> Mapping[str, Any]:
-    """Return the pages that the sinks have got, or why they are not known."""
     account = run.account
     if unknown := run.transaction.left_to_store(run.analysis):
         return {
@@ -183,7 +182,6 @@ class Checking:
     early: str = ""
 
     def with_pages(self) -> Checking:
-        """Return the check with the pages of the sinks, which have ended."""
         if self.problem:
             return self
         check = replace(self, **_changes_of(self.run))
@@ -331,7 +329,6 @@ class Checking:
         return rows.rename_columns(self._wanted.schema.names).cast(self._wanted.schema)
 
     def _own_reading(self, most: int) -> str:
-        """Report whether the connector reads the right rows where another reader does not."""
         try:
             rows = self.read(self.run.transaction.version, most)
         except Exception as error:  # noqa: BLE001 - reported
@@ -407,7 +404,6 @@ def _after_failure(
     checking: Checking | None,
     read: Callable[[ConnectorTableVersion | None, int], pa.Table | None],
 ) -> tuple[CommitCheck, int | None, bool]:
-    """Return the outcome, the number of rows, and whether the table has changed."""
     before = checking.before if checking is not None else None
     if checking is not None and before is not None:
         former_rows: pa.Table | None = checking._former_rows  # noqa: SLF001 - of this module
@@ -459,7 +455,6 @@ def _not_compared(reason: str) -> CommitCheck:
 
 
 def _origin_of_rows(run: StatementRun) -> str:
-    """Report which call must have stored rows of a failed statement."""
     finish = next((c for c in run.transaction.log.calls if c.method.startswith("finish_")), None)
     if finish is None:
         origin = "A sink stored them: no finish call was made."

@@ -39,7 +39,6 @@ _AT: Final = re.compile(r"(?i)(?:[_ ]at|[a-z]At)$")
 def groups_of(
     account: Account, analysis: MergeAnalysis, *, failing: bool
 ) -> tuple[DuplicateGroup, ...]:
-    """Return the target rows that were matched more than once, with their matches."""
     row_numbers = sorted((account.failing if failing else account.warning)[:NAMED_GROUPS])
     if not row_numbers or not account.witnesses:
         return ()

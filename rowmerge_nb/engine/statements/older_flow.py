@@ -86,7 +86,6 @@ class UpdatableRun(StatementRun):
     # -- steps ----------------------------------------------------------------------------------------------------
 
     def _facts(self) -> TargetFacts:
-        """Ask the connector for the row id, which is all that the planner needs."""
         if self.options.paradigm is not None:
             raise ConnectorError(
                 "The flow 'updatable' has no row change paradigms: page sources change what they"
@@ -121,7 +120,6 @@ class UpdatableRun(StatementRun):
         gave: Callable[[Any], str] = lambda _: "",
         check: Callable[[Any], Any] = lambda answer: answer,
     ) -> Any:
-        """Make a call; if it is not supported, the hint names the other flow."""
         metadata = target_metadata(self, self.analysis)
         arguments = (self.transaction.session, target_handle(self.analysis), *self._updated())
         try:
@@ -187,7 +185,6 @@ class UpdatableRun(StatementRun):
 
     @interrupts_afterwards()
     def _lowered(self, context: LoweringContext) -> Any:
-        """Return one row per split, with the answers of subqueries."""
         self.begin_step("run")
         plan, scan = plan_of(self), target_scan(plan_of(self))
         if self.handle is None:
@@ -224,7 +221,6 @@ class UpdatableRun(StatementRun):
         return [node for node in chain(plan_of(self)) if isinstance(node, QueryJoin)][::-1]
 
     def sql(self) -> Sequence[str]:
-        """Return the texts that Spark executes: the answers of subqueries."""
         return (
             [answer(node.query, node.symbol.name) for node in self._queries()]
             if self.plan is not None

@@ -53,7 +53,6 @@ class QueryRun(StatementRun):
             )
 
     def _answer(self, plan: Output) -> pa.Table | None:
-        """Return DuckDB's answer from the table's pages; None if Spark executes the query."""
         if plan.pages is None:
             return None
         assert isinstance(plan.source, Source)

@@ -15,8 +15,6 @@ from rowmerge_nb.trace.trace import Trace
 
 @dataclass(kw_only=True)
 class RestoreRun(StatementRun):
-    """The run of a restore, by the user or to undo a statement."""
-
     analysis: RestoreAnalysis
 
     def work(self) -> None:

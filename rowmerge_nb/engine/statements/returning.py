@@ -37,7 +37,6 @@ def returned_table(pages: Sequence[bytes], returning: Returning | None) -> pa.Ta
 def check_returned(
     returning: Returning | None, target: TableBinding, omitted: Collection[str]
 ) -> None:
-    """Refuse a RETURNING that reads columns whose values the store itself sets."""
     if returning is None:
         return
     read = {symbol for column in returning.columns for symbol in column.expression.references}

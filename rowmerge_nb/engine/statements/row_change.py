@@ -1,7 +1,5 @@
 """What the runs of MERGE, UPDATE and DELETE share in both flows: planning, the one action, and the
 trace.
-
-All of it is functions of a run, which each kind of statement calls in the order of its steps.
 """
 
 from __future__ import annotations
@@ -108,7 +106,6 @@ def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[s
 
 
 def plan_of(run: StatementRun) -> Output:
-    """Return a run's plan, which must exist by now."""
     if run.plan is None:
         raise ValueError("The statement has not been planned")
     return run.plan
@@ -131,7 +128,6 @@ def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
 
 
 def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: Any) -> Any:
-    """Return the answer of a call of the contract, if it has the right type."""
     if isinstance(value, answer_type):
         return value
     names = " or ".join(

@@ -119,7 +119,6 @@ class StatementRun:
 
     Attributes:
         rehearsable: whether a rollback leaves nothing of the statement.
-        has_acted: whether its tasks have been started.
         query_rows: for a query that DuckDB has answered, the row counts of its nodes by their ids.
         account: the tasks' records, once they have ended.
         skipped: whether IF EXISTS or IF NOT EXISTS leaves everything unchanged.
@@ -331,7 +330,6 @@ class StatementRun:
             return tuple(sql_of(self.plan)) if self.plan is not None else ()
 
     def facts(self) -> list[Consequence]:
-        """Return what had happened when the statement failed."""
         return []
 
     def _check_rehearsal(self) -> None:
@@ -394,7 +392,6 @@ class StatementRun:
         return error
 
     def _read_former_version(self) -> None:
-        """Read the version that the statement was made from, while its transaction is open."""
         if self.has_acted and self.versions.before is None:
             with suppress(Exception), unwatched():
                 self.versions.read(self.transaction, getattr(self.analysis, "target", None))
@@ -448,14 +445,10 @@ class StatementRun:
         )
 
     def begin_action(self) -> None:
-        """Report that the connector's begin call was made, and that tasks start."""
         self.observers.before_action(self)
         self.has_acted = True
 
     def rows_before(self, rows_read: int | None) -> int | None:
-        """Return the target's rows before the commit, ``rows_read`` unless others have committed in
-        between; None if not known.
-        """
         return self.versions.rows_before(self.services.row_count, rows_read)
 
     def rows_after(self) -> tuple[int | None, str]:
@@ -473,7 +466,6 @@ class StatementRun:
         """
 
     def begin_step(self, name: str) -> None:
-        """Report that a step begins; end a statement that was canceled."""
         self.options.step(name)
         if self.transaction.cancelled.is_set():
             raise StatementInterrupted("The statement was cancelled", step=name)
@@ -542,7 +534,6 @@ class StatementRun:
         at_once: bool = False,
         **more: Any,
     ) -> T:
-        """Make a connector's call that changes something: with the commit, or at once."""
         lasts = at_once or self.transaction.commits_in_finish
         answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(
             method, call, given, **more
@@ -550,7 +541,6 @@ class StatementRun:
         return answer
 
     def error_of(self, failure: BaseException, step: str) -> RowMergeError:
-        """Return an error of ours for what was raised during a step."""
         interrupted = interruption(failure, step)
         if interrupted is not None:
             return interrupted
@@ -609,7 +599,6 @@ class StatementRun:
 
 
 def not_rehearsed() -> ConnectorError:
-    """Return the error of a rehearsal whose rollback would leave something."""
     return ConnectorError(
         "This statement cannot be rehearsed: it is done as soon as it is begun",
         hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.",

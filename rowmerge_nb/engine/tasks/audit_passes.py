@@ -159,8 +159,6 @@ class AuditingMergeHandle(ConnectorMergeTableHandle):
 
 
 class AuditingSinkProvider(ConnectorPageSinkProvider):
-    """Creates sinks that write nothing."""
-
     def create_merge_sink(
         self,
         transaction_handle: ConnectorTransactionHandle,

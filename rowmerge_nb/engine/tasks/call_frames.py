@@ -159,7 +159,6 @@ def _handle_text(handle: object) -> str:
 
 
 def own_frame(error: BaseException) -> FrameSummary | None:
-    """Return the innermost frame of user code; None if there is none."""
     return next(
         (frame for frame in reversed(extract_tb(error.__traceback__)) if _is_own(frame.filename)),
         None,

@@ -85,8 +85,6 @@ class ArrivedRows:
 
 @dataclass(frozen=True)
 class InsertTask:
-    """An INSERT whose tasks store the rows that they compute."""
-
     rows: InsertedRows
     above: InsertPass
 

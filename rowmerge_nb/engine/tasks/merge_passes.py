@@ -80,12 +80,10 @@ class MergePass:
 
     @cached_property
     def input_schema(self) -> pa.Schema:
-        """The channels before ``transform_page``."""
         return self.layout.input_schema(self.columns)
 
     @cached_property
     def output_schema(self) -> pa.Schema:
-        """The channels after ``transform_page``."""
         return self.layout.output_schema(self.columns)
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:

@@ -212,7 +212,6 @@ class PageEvaluator:
         return np.sort(self._run(page, where=where, rows=rows).column(0).to_numpy())
 
     def project(self, page: Page) -> list[pa.Array]:
-        """Compute the assigned columns; see `values_of`."""
         return self.values_of(self.program.assigned, page)
 
     def values_of(
@@ -491,7 +490,6 @@ _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 
 
 def translated(message: str) -> ExecutionError:
-    """Translate an error message of DuckDB into Trino's words."""
     text = message.split("\n\nLINE ", 1)[0].rstrip()
     if marked := _MARKED.search(text):
         return ExecutionError(marked[2], code=marked[1], step="Project")

@@ -117,7 +117,6 @@ class PartitionedOutputPass:
             raise _marked(error, "" if self.on is None else f"@{self.on}") from error
 
     def _places(self, page: Page, evaluator: PageEvaluator) -> tuple[Page, npt.NDArray[np.int32]]:
-        """Return the rows to send, and the partition of each."""
         keys = self._keys(page, evaluator)
         places = (key_hashes(keys, page.num_rows) % np.uint64(self.partitions)).astype(np.int32)
         if not any(key.null_count for key in keys):

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
 
 class RowChangeProcessor(ABC):
-    """Turns merge rows into rows to store."""
-
     def __init__(self, layout: PageLayout, columns: pa.Schema) -> None:
         self.layout = layout
         self.input_schema = layout.input_schema(columns)

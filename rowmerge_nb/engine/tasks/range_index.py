@@ -88,8 +88,6 @@ class RangeKeys:
 
 
 class RangeIndex:
-    """The rows of a source by interval."""
-
     def __init__(self, intervals: Intervals) -> None:
         lows, highs = intervals.lows[intervals.rows], intervals.highs[intervals.rows]
         group = _groups(lows, highs)

@@ -247,7 +247,6 @@ class Recorder:
             )
 
     def placed(self, numbers: Callable[[pa.Array], pa.Array]) -> None:
-        """Record the writers' numbers of sampled rows."""
         if self._positions is not None:
             self.record.sampled[-1].numbers = numbers(self._positions)
 
@@ -315,7 +314,6 @@ class Recorder:
         self._retained.note(page)
 
     def serialize(self) -> bytes:
-        """Return the pickled record with the retained pages."""
         record = self.record
         if self._keeping.always or record.error is not None:
             record.retained_pages, record.left_out = self._retained.retained()

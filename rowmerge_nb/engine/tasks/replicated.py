@@ -245,8 +245,6 @@ def _without_piece(messages: pa.RecordBatch) -> pa.RecordBatch:
 
 @dataclass
 class _Messages:
-    """The messages to one task of the next stage."""
-
     matched: dict[int, npt.NDArray[np.uint8]] = field(default_factory=dict)
     cells: dict[int, pa.Scalar] = field(default_factory=dict)
     packings: set[bytes] = field(default_factory=set)
@@ -373,7 +371,6 @@ class UnmatchedWriterPass:
 
 
 def _cells(batches: Batches, messages: _Messages) -> Iterator[pa.RecordBatch]:
-    """Yield the cells of pages, and take all other messages."""
     for batch in batches:
         cells, pieces = batch.column(1), batch.column(2)
         for row in np.flatnonzero(pieces.is_valid()).tolist():

@@ -51,7 +51,6 @@ class ScanPass:
 
     @property
     def is_repeatable(self) -> bool:
-        """Whether every read yields the same rows in the same order."""
         return all(getattr(split, "is_repeatable", False) for split in self.splits)
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -156,7 +155,6 @@ class CellPass:
 
 
 def cell_of(page: pa.RecordBatch) -> bytes:
-    """Serialize a page as an Arrow stream."""
     sink = pa.BufferOutputStream()
     with pa.ipc.new_stream(sink, page.schema) as writer:
         writer.write_batch(page)

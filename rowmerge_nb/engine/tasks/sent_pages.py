@@ -72,7 +72,6 @@ class SentPages:
     def to_writers(
         self, page: Page, places: npt.NDArray[np.int64], writers: int
     ) -> Iterator[pa.RecordBatch]:
-        """Send each row to the writer whose number is in `places`, and yield the messages."""
         for writer, rows in parts_of(page, places, writers):
             yield sent(writer, self.cell(rows))
 
@@ -114,7 +113,6 @@ def received_pages(batches: Iterable[pa.RecordBatch], *, in_files: bool) -> Iter
 def without_reports(
     batches: Iterable[pa.RecordBatch], reports: list[bytes]
 ) -> Iterator[pa.RecordBatch]:
-    """Move the records of tasks from messages to a list."""
     for batch in batches:
         records = batch.column(RECORD)
         reports.extend(records.drop_null().to_pylist())

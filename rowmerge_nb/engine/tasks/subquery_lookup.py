@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 @dataclass
 class SubqueryLookup:
-    """Finds the values of a correlated subquery, or of IN, by key."""
-
     query: PageQuery
     rows: pa.StructArray
 

@@ -66,7 +66,6 @@ class Fault:
 
     @property
     def what(self) -> str:
-        """A description of the fault."""
         call = f"call {self.call} of {self.step}" if self.call else f"every call of {self.step}"
         if self.twice:
             return (

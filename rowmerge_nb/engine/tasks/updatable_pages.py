@@ -256,7 +256,6 @@ class SplitRun:
             abort(self.opened, self.recorder)
 
     def _close(self) -> None:
-        """Close the source; an error fails the split, unless it has failed already."""
         if self.opened is None:
             return
         try:

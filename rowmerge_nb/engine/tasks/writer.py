@@ -31,8 +31,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SinkFactory:
-    """Creates the merge sink of a task."""
-
     provider: Any
     transaction: ConnectorTransactionHandle
     session: ConnectorSession

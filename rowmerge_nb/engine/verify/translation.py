@@ -77,7 +77,6 @@ def translate(text: str, engine: str) -> str:
 
 
 def _refuse(tree: Any, engine: str) -> None:
-    """Reject constructs with the same syntax and another meaning."""
     from sqlglot import exp
 
     # Trino rounds decimals to the larger scale and truncates integers; DuckDB returns a double,
@@ -89,7 +88,6 @@ def _refuse(tree: Any, engine: str) -> None:
 
 
 def _adapted(node: Any, engine: str) -> Any:
-    """Rewrite constructs that the translator keeps although their meaning differs."""
     from sqlglot import exp
 
     if (

@@ -183,9 +183,6 @@ class EvolutionChecks(ContractStore):
             pytest.skip("evolves_types = False: a MERGE changes no types")
 
     def _make_narrow(self, connector: Connector) -> int:
-        """Create a table, without the column of rows if CREATE TABLE refuses it, and return the
-        number of its columns.
-        """
         for width in (len(NARROW), len(NARROW) - 1):
             metadata = ConnectorTableMetadata(
                 self.name(), _columns(NARROW)[:width], self.evolution_properties

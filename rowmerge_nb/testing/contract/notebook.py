@@ -187,8 +187,6 @@ class Checked:
 
 @dataclass
 class _Collector:
-    """A pytest plugin that selects checks and collects their outcomes."""
-
     spark: bool
     one: str
     found: list[tuple[tuple[int, int, int], ContractCheck]] = field(default_factory=list)

@@ -36,7 +36,6 @@ class Order:
     """An order of the calls of two statements, and its result.
 
     Args:
-        turns: the calls.
         rows: the resulting rows, sorted.
         failures: the error of each statement, with its code, or ``""``.
         ledger: the rows that each changed, with their row ids.

@@ -90,7 +90,6 @@ def _fields(pairs: _Pairs) -> tuple[npt.NDArray[np.int64], ...]:
 
 
 def near_keys(on: On, source: SideRows, target: SideRows) -> NearKeys:
-    """Find the nearest keys of all unmatched rows of both sides."""
     with closing(_database().cursor()) as connection:
         return _Search(connection, on, source, target).result()
 
@@ -502,7 +501,6 @@ def _any_alone(rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> bool
 
 
 def _counts(best: _Pairs) -> tuple[NearCount, ...]:
-    """Count the rows by what separates them, where nothing else does."""
     bits = np.bitwise_or.reduce(best.bits, axis=1) if best.bits.size else np.zeros(0, np.int64)
     found, rows = np.unique(bits[(bits > 0) & (best.far % _KIND == 0)], return_counts=True)
     counts = [

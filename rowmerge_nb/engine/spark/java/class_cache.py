@@ -112,7 +112,6 @@ class ClassCache:
 
     @property
     def size(self) -> int:
-        """The size on disk in bytes; 0 if it does not exist."""
         with suppress(OSError):
             return (self.directory / "classes").stat().st_size
         return 0

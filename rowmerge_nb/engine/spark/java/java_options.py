@@ -63,7 +63,6 @@ def available_cores() -> int:
 
 
 def usual_cores() -> int:
-    """Return the default number of our own session's parallel tasks."""
     return configured_cores() or min(available_cores(), _MOST_CORES)
 
 
