@@ -76,10 +76,7 @@ def short_lines(error: BaseException) -> list[str]:
 
 
 def _functions(name: str, names: Mapping[str, Any], line: str) -> Iterator[FunctionType]:
-    """Yield the public functions that a message can mean.
-
-    ``names`` are those of the caller, and ``line`` is its line.
-    """
+    """Yield the public functions that a message can mean."""
     first, _, method = name.partition(".")
     if method.startswith("_") and method != "__init__":
         return

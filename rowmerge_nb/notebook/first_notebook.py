@@ -143,7 +143,6 @@ class _Types(dict[str, type]):
 
 
 def _format(file: Path) -> dict[str, Any]:
-    """Return the encoding and the separator, where they are not pandas' own."""
     content = file.read_bytes()
     options: dict[str, Any] = {}
     if content.startswith((b"PK", b"\xd0\xcf\x11\xe0")):
@@ -201,7 +200,6 @@ def _date_layouts(names: Sequence[str], texts: Sequence[pd.DataFrame]) -> list[d
 def _is_text(
     name: str, texts: Sequence[pd.DataFrame], options: Sequence[Mapping[str, Any]]
 ) -> bool:
-    """Return whether a column has leading zeros, or numbers in one file and words in another."""
     are_numbers = set()
     for text, own in zip(texts, options, strict=True):
         if name not in text.columns:

@@ -266,7 +266,6 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return self.shell.user_ns["_merge"]
 
     def _engine_hint(self, error: RowMergeError, engine: Engine) -> str | None:
-        """Name the variable whose engine has the catalog that the cell's engine lacks."""
         if "CATALOG_NOT_FOUND" not in error.code and "Catalog '" not in (error.hint or ""):
             return None
         from rowmerge_nb.engine.engine import Engine
@@ -284,7 +283,6 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         )
 
     def _assign(self, result: Any, use: MagicUse) -> None:
-        """Assign a result, or that of a failed statement, to the names that the user gave."""
         for name in ("_merge", use.values.get("output"), use.quiet_name):
             if name:
                 self.shell.user_ns[name] = result
@@ -602,9 +600,7 @@ def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) ->
 
 
 def _show_report(bundle: Bundle, result: Any, use: MagicUse, first_line: int) -> Bundle:
-    """Show a report, and the explorer: beneath it, or before the folded report for a learner who
-    guesses; return the report as it was shown.
-    """
+    """Show a report, with the explorer if the cell asks for it; return the report as shown."""
     if not use.has("explore") and not use.has("predict"):
         show(bundle)
         return bundle
@@ -771,7 +767,6 @@ def _ended(hint: str | None, follows: str) -> str | None:
 
 
 def _check_parts(parts: str | None) -> None:
-    """Refuse an unknown name in ``--show`` before anything runs."""
     if parts is None:
         return
     from rowmerge_nb.report.model.report import PARTS, PRESETS, part_hint
@@ -789,9 +784,7 @@ def _check_parts(parts: str | None) -> None:
 def _note_line(
     error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int
 ) -> None:
-    """Store the cell line of the statement's first line, counted back from the error's line, on the
-    error.
-    """
+    """Store on the error the cell line of the statement's first line."""
     if rendered.inserted(offset, offset + length):
         # The statement is the text of an inserted value.
         error.cell_line = 1

@@ -122,8 +122,6 @@ class _Painter:
 
 
 class _TerminalPainter(_Painter):
-    """Overwrites the line on a terminal's standard error."""
-
     def __init__(self) -> None:
         self._width = 0
 

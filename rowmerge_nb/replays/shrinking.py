@@ -130,7 +130,6 @@ class _Trial:
         return self.best.record
 
     def fails(self, record: Record) -> bool:
-        """Replay a record; keep it if it fails in the same way."""
         if time.monotonic() > self._deadline:
             raise _TimeIsUpError
         self.tries += 1

@@ -200,7 +200,6 @@ def _of_floats(cells: _Cells) -> Iterator[str]:
 
 
 def _of_rounding(cells: _Cells, places: int) -> Iterator[str]:
-    """Yield by how many places the values are rounded or cut; the fewest places that fit."""
     for digits in range(places):
         at = plural(digits, "decimal place")
         for mode, words in _ROUNDINGS.items():
@@ -268,7 +267,6 @@ def _of_moments(cells: _Cells) -> Iterator[str]:
 
 
 def _of_other_rows(expected: pa.ChunkedArray, actual: pa.ChunkedArray) -> str:
-    """Return whether the values are those of other rows: of the neighbors, or in any order."""
     rows = len(expected)
     if rows < 2:
         return ""

@@ -353,10 +353,7 @@ def _differences(
 
 
 def _changes(trace: Trace) -> dict[str, pa.Table] | None:
-    """Return the rows that a run has removed and added; None if they are not known.
-
-    The result is empty if the run has changed nothing.
-    """
+    """Return the rows that a run has removed and added; None if they are not known."""
     pages = trace.samples.pages
     if pages is None:
         return None if any(writer.pages for writer in trace.writers) else {}

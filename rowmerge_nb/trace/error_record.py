@@ -14,7 +14,6 @@ class Consequence:
 
     Args:
         text: the fact, a predicate of ``method`` if that is set: ``was not called``.
-        method: the contract method, or ``""``.
     """
 
     text: str

@@ -40,8 +40,6 @@ class FileCosts:
 
     Args:
         loaded: the files of a full read before the statement.
-        read: the files that the statement read of its target.
-        written: the files that it wrote.
         to_merge: files of deleted rows that a reader merges afterwards.
         full_read: the files of a full read afterwards, with those to merge.
     """

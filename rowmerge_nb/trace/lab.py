@@ -57,7 +57,6 @@ class LabStep:
     """One statement of a run. Numbers of files and bytes are None for stores without files.
 
     Args:
-        files_read: the files of the target that it read.
         full_read_files: the files of a full read afterwards.
         files_to_merge: those of them that only delete rows of others.
         compaction_bytes: what a compaction afterwards wrote; None without one.
@@ -163,7 +162,6 @@ class Lab:
     Args:
         runs: the finished runs, in the order of the grid.
         planned: the number of runs of the grid.
-        file: the file with the results, or ``""``.
         notices: sentences about what ended early.
     """
 

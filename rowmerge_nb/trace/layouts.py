@@ -42,7 +42,6 @@ class LayoutCost:
 
     Args:
         layout: ``as it is``, ``region``, ``bucket(id, 16)``, ``sorted by id``, ...
-        files: the files of the table.
         touched: per statement, the files with rows that it changes. Copy-on-write rewrites them.
         read: per statement, the files that its scans cannot exclude; None if unknown.
     """
@@ -79,10 +78,7 @@ class Layouts:
     """The layout of a table beside others that it could have.
 
     Args:
-        table: the table's name.
-        rows: its rows.
         bytes: the size of its data files.
-        statements: the statements.
         current: the costs of the layout that it has.
         layouts: the costs of others, the cheapest first.
         notices: sentences about what is not known.

@@ -14,7 +14,6 @@ class TargetRecord:
     Args:
         branch: the branch that it changes; ``""`` for the table itself.
         unread_reason: why the committed version cannot be read.
-        version_after: the version of its commit, if any.
         added_columns: names and types of columns that the statement added, or would have added.
         type_changes: path, former type and new type of columns and fields; a new field has no
             former type.

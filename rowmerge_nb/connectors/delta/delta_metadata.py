@@ -93,7 +93,6 @@ class DeltaTransaction:
 
     Args:
         prefix: the beginning of the names of its files, if it writes.
-        folders: the folders that the statement writes to.
         actions: the steps of the commit, in order; each returns the new version, or None.
     """
 

@@ -89,7 +89,6 @@ def _column_statistics(footer: pq.FileMetaData, leaf: int) -> list[pq.Statistics
 
 
 def _bounds(statistics: list[pq.Statistics]) -> tuple[Any, Any] | None:
-    """Return the least and the greatest value; None if they are unknown, or too long."""
     with_values = [group for group in statistics if group.num_values]
     if not with_values or not all(group.has_min_max for group in with_values):
         return None

@@ -89,7 +89,6 @@ class Folders:
                 yield name, folder
 
     def _table_folders(self) -> Iterator[tuple[str, str, Path]]:
-        """Yield the folders of tables with their names: those of schemas first."""
         for schema, folder in self._schema_folders():
             for name, table in _named_folders(folder):
                 yield schema, name, table

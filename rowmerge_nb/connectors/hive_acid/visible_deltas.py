@@ -359,7 +359,6 @@ def visible_deltas(
 
 
 def _width(directory: AcidDirectory) -> tuple[int, int, int, int, str]:
-    """Return the sort key: lowest write id, widest directory, latest compaction."""
     statement = -1 if directory.statement is None else directory.statement
     return (
         directory.lowest,

@@ -248,7 +248,6 @@ def stage_columns(columns: Sequence[ColumnMetadata], transaction: Transaction) -
 def _evolve_type(
     update: UpdateSchema, path: tuple[str, ...], field: NestedField, new_type: Type
 ) -> None:
-    """Add fields at the end of rows and make numbers wider; fields are matched by name."""
     path, old_type = (*path, field.name), cast("Any", field.field_type)
     if field_of(field, field.name, path).type == new_type:
         return

@@ -243,12 +243,10 @@ def _submit(producer: SnapshotProducer) -> ConnectorTableVersion:
 
 
 def _holds(producer: SnapshotProducer | None) -> Callable[[TableMetadata], bool]:
-    """Return a predicate for tables with the producer's snapshot, if any."""
     return lambda now: producer is None or now.snapshot_by_id(producer.snapshot_id) is not None
 
 
 def _stage(producer: SnapshotProducer) -> None:
-    """Write the manifests of a snapshot; remove them on failure."""
     handle = producer.handle
     producer.writer.note(handle)
     try:

@@ -120,7 +120,6 @@ class IcebergTableHandle(ConnectorTableHandle):
     """A table at the snapshot that a statement reads.
 
     Args:
-        sql_properties: the properties of CREATE TABLE.
         pinned: whether the snapshot was requested; it is read with its own columns, and never
             written.
         column_changes: the columns of ``fields`` that a MERGE adds, or gives another type; ``schema_id``

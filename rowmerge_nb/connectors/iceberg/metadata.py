@@ -118,7 +118,6 @@ class Loaded:
     Args:
         read: its files, once its rows are to be changed.
         evolved: the schema with the columns and types that the statement adds.
-        replacement: the transaction of CREATE OR REPLACE TABLE.
         shows_places: whether splits include their partition.
     """
 
@@ -806,7 +805,6 @@ class IcebergMetadata(ConnectorMetadata):
 
 
 def _rewritten(loaded: Loaded, handle: IcebergTableHandle, paths: Collection[str]) -> Content:
-    """Return rewritten files, and the delete files that become useless."""
     content = loaded.read or Content()
     return Content(
         [entry for entry in content.data if entry.data_file.file_path in paths],

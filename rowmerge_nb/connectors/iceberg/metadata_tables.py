@@ -638,7 +638,6 @@ _COUNTS: Final = (parse_type("bigint"), parse_type("bigint"))
 
 
 def _of_column(files: Sequence[DataFile], field: NestedField) -> dict[str, Any] | None:
-    """Return minimum, maximum, NULL count and NaN count; None if nothing is known."""
     iceberg_type: Any = field.field_type
     lower, upper = (
         _extreme([getattr(file, name) for file in files], field.field_id, iceberg_type, choose)

@@ -211,7 +211,6 @@ def transforms_of(
 
 
 def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
-    """Validate names and values, except against columns; return those that are set."""
     for name, value in properties.items():
         if name == "extra_properties" and value is not None:
             _check_extra(name, value)

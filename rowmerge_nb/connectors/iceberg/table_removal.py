@@ -85,7 +85,6 @@ class TableRemoval(TableLookup):
     def _refuse_unreadable(
         self, handle: IcebergTableHandle, table: Table, error: Exception
     ) -> NoReturn:
-        """Raise the error, or a conflict if another commit has changed the table."""
         from rowmerge_nb.connectors.iceberg.commit_conflicts import conflict
 
         if isinstance(error, RowMergeError):

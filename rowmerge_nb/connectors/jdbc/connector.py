@@ -422,7 +422,6 @@ class JdbcMetadata(UpdatableMetadata):
     def _unbound(
         self, table_handle: ConnectorTableHandle, verb: str
     ) -> tuple[JdbcTableHandle, DatabaseSession]:
-        """Return the table and the writer, or raise NOT_SUPPORTED for a table to which others refer."""
         handle = self._own_rows(table_handle, verb)
         self._transaction.release()
         writer = self._transaction.writer()

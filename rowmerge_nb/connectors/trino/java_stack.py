@@ -118,7 +118,6 @@ def _shared(inner: Sequence[str], outer: Sequence[str]) -> int:
 
 
 def _name(error: Mapping[str, Any]) -> str:
-    """Return the class, with the code if Trino's engine has not made it up."""
     code = error.get("code") or _UNNAMED
     name = str(error.get("class") or "Exception")
     return name if code == _UNNAMED else f"{name} ({code})"

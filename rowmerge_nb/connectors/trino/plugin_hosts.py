@@ -129,7 +129,6 @@ class PluginHosts:
             host.stop()
 
     def _put_back(self, index: int, host: HostProcess) -> None:
-        """Use a process again; end it if this object was closed meanwhile."""
         with self._lock:
             if not self._hosts:
                 host.stop()

@@ -78,8 +78,6 @@ class TrinoPageSinkProvider(ConnectorPageSinkProvider):
 
 
 class _HostSink:
-    """A sink in the host process, and the fragments that it returned."""
-
     def __init__(self, socket_path: str, create: str, handle: JavaHandle, **arguments: Any) -> None:
         self._connection = TaskConnection(socket_path)
         self._handle = handle

@@ -232,7 +232,6 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
 
 
 def _updated(table: TrinoTableHandle, columns: Sequence[ColumnHandle]) -> dict[str, Any]:
-    """Return the argument of updated columns; calls of DELETE have none."""
     if not columns:
         return {}
     return {"updated": [wire_of(column.java) for column in table.columns_of(columns)]}

@@ -69,7 +69,6 @@ def channel_map_description(pages: Pages) -> str:
 
 
 def _slots(channels: Channels) -> list[DrawnColumn]:
-    """Select the columns to draw: the first three, the last, and the redistribution columns."""
     count = len(channels.columns)
     if count <= MOST_COLUMNS:
         return [DrawnColumn(index) for index in range(count)]

@@ -202,7 +202,6 @@ def _line(
 
 
 def _share_axis(ax: Axes, runs: Sequence[LabRun]) -> None:
-    """Make the horizontal axis logarithmic, with a tick at each share that ran."""
     ax.set_xscale("log")
     ax.set_xticks(sorted({run.point.share * 100 for run in runs}))
     ax.xaxis.set_major_formatter("{x:g}")
@@ -210,7 +209,6 @@ def _share_axis(ax: Axes, runs: Sequence[LabRun]) -> None:
 
 
 def _log_axis(ax: Axes) -> None:
-    """Make the vertical axis logarithmic, with plain numbers."""
     from matplotlib.ticker import LogLocator
 
     ax.set_yscale("log", subs=[])
@@ -243,7 +241,6 @@ def _by_share(
 
 
 def _reading(ax: Axes, runs: Sequence[LabRun], lines: Mapping[str, tuple[str, str, str]]) -> bool:
-    """Draw read amplification after each statement, of the largest share."""
     largest = max(run.point.share for run in runs)
     drew = False
     for run in runs:
@@ -260,7 +257,6 @@ def _reading(ax: Axes, runs: Sequence[LabRun], lines: Mapping[str, tuple[str, st
 def _breaking_even(
     ax: Axes, runs: Sequence[LabRun], lines: Mapping[str, tuple[str, str, str]]
 ) -> bool:
-    """Draw the full reads from which the store that writes more has moved fewer bytes."""
     by_pair: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for share in sorted({run.point.share for run in runs}):
         for first, second in pairs_of([run for run in runs if run.point.share == share]):

@@ -95,7 +95,6 @@ def _number(match: re.Match[str], cells: list[_Cell]) -> str:
 
 
 def _line(markup: str) -> str:
-    """Convert a line to text with classes but no position."""
     runs = []
     for face, size, color, strong, text in _FONT.findall(markup):
         names = ["m"] * (face == "Courier") + ["b"] * bool(strong) + ["s"] * (size == "11")

@@ -163,9 +163,6 @@ class Explorer(anywidget.AnyWidget):
         return editable_cells(run)
 
     def _try(self, change: Any) -> None:
-        """Rehearse the statement with the current values and show the result; on failure, keep the
-        state and report why.
-        """
         self._rehearse({name: getattr(self, name) for name in self._as_it_was})
         # The front end waits for this change.
         self.tries += 1

@@ -216,7 +216,6 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
 
 
 def _same_values(trace: Trace, changes: Sequence[ChangedRow], total: int) -> str:
-    """Count updated rows whose values are what they were before."""
     same = sum(
         change.style == "U" and not any(one.changed for one in change.cells) for change in changes
     )

@@ -52,7 +52,6 @@ class ShownCheck:
     """The first wrong rows after the commit.
 
     Args:
-        patterns: sentences about what the wrong rows have in common.
         columns: the shown columns: their names, and whether they are right-aligned.
     """
 

@@ -326,7 +326,6 @@ def _changes(trace: Trace) -> Phrase:
 
 
 def _evolved(trace: Trace, one: str, several: str) -> Phrase:
-    """Return what WITH SCHEMA EVOLUTION has added to the target and changed in it."""
     changes = trace.target.type_changes
     fields = [(path, new) for path, old, new in changes if not old]
     types = [

@@ -38,7 +38,6 @@ class ShownRaised:
     Args:
         where: the call: ``call 2 of writer 0, and 3 other calls``.
         code: the raising line and its neighbors: number, text, and whether it is the raising one.
-        stack: all lines of the stack in the connector's language; empty for Python.
     """
 
     method: str

@@ -110,7 +110,6 @@ class _Call:
         return f"{function}({distinct}{self.columns[0] if argument is None else argument}){self.filter}"
 
     def guarded(self, doubt: str, value: str) -> str:
-        """Return a value, or an error if ``doubt`` is true."""
         return (
             value
             if not doubt

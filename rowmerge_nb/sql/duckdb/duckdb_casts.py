@@ -304,7 +304,6 @@ _CONSTANTS: Final = {
 
 
 def _constant(argument: e.Typed, target: Type) -> str | None:
-    """Return a constant as a literal, if it needs no computation."""
     if not isinstance(argument, e.Constant):
         return None
     if argument.value is None:

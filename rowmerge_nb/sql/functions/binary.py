@@ -86,7 +86,6 @@ def _mended(by: str) -> str:
 
 
 def _from_base_32(text: str, message_text: str) -> str:
-    """Decode base 32; messages have ``message_text``."""
     plain, message_text = (f"trim(TRAILING '=' FROM {part})" for part in (text, message_text))
     length = (
         "{fail:INVALID_FUNCTION_ARGUMENT:Invalid input length $(char_length(" + message_text + "))}"
@@ -114,7 +113,6 @@ _DIGITS_32: Final = "'0123456789ABCDEFGHIJKLMNOPQRSTUV'"
 
 
 def _not_in_base_64(text: str, digits: str) -> str:
-    """Write Java's error about a text that is not in base 64."""
     read = f"char_length(regexp_extract({text}, '^[{digits}]*', 0))"
     rest = f"substring({text}, {read} + 1)"
     byte = f"CAST(conv(left(hex(encode({rest}, 'UTF-8')), 2), 16, 10) AS INT)"

@@ -184,7 +184,6 @@ def _cast_type(conversion: str, sql_type: Type) -> Type | None:
 
 
 def _mismatch(conversion: str, sql_type: Type) -> Type | None:
-    """Raise Java's error with the argument's Java class."""
     if is_integer(sql_type):
         name = "java.lang.Long"
     elif sql_type.base == "decimal":

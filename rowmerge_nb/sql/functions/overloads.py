@@ -59,7 +59,6 @@ class Overload:
     Args:
         spark: the Spark SQL template, unless refused.
         constraints: Trino's constraints, as in its errors.
-        refusal: the reason of a refusal.
         special: Trino does not list it; it precedes the general signature.
         duckdb: the DuckDB SQL template, if pages can compute it.
     """

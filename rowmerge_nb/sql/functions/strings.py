@@ -92,7 +92,6 @@ def _quoted(argument: int) -> str:
 
 
 def _in_message(template: str) -> str:
-    """Write SQL as a part of a message, with ``$0`` for the argument."""
     return template.replace("{0}", "$0").replace("{1}", "$1").replace("{2}", "$2")
 
 

@@ -224,7 +224,6 @@ class ChangeReader(MergeReader):
         )
 
     def _accept_alternative(self) -> st.Conflict | None:
-        """Take INSERT, or SQLite's INSERT OR REPLACE, REPLACE, INSERT OR IGNORE and the like."""
         start = self.index
         word = self.take().word
         if not self.extended:

@@ -247,7 +247,6 @@ class DefinitionReader(AccessReader):
     def _create_columns(
         self,
     ) -> tuple[tuple[st.Identifier, ...], tuple[st.ColumnDefinition | st.LikeTable, ...]]:
-        """Parse names (CREATE TABLE AS) or columns, by one token of lookahead."""
         if not self.accept("("):
             return (), ()
         if self.at_identifier() and self.ahead().word in {",", ")"}:

@@ -209,7 +209,6 @@ class MergeReader(ExtendedReader):
         return _Action(Operation.INSERT, head, columns, values)
 
     def _accept_inactive(self, start: int) -> _Action | None:
-        """Accept DO NOTHING, or THEN ERROR."""
         if not self.extended:
             return None
         if self.accept_all("DO", "NOTHING"):
@@ -238,9 +237,6 @@ class MergeReader(ExtendedReader):
     def _accept_unlisted(
         self, operation: Operation, head: st.Span, list_word: str
     ) -> _Action | None:
-        """Accept ``BY NAME``, ``BY POSITION``, INSERT ROW, INSERT DEFAULT VALUES, or nothing at all
-        behind UPDATE or INSERT.
-        """
         start, word = self.index, self.token.word
         if not self.extended or word in {list_word, "("}:
             return None

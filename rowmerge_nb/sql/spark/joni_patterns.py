@@ -57,8 +57,6 @@ _LINES: Final = re.compile(r"\(\?[a-zA-Z]*m")
 
 
 class _Reader:
-    """Translates a pattern, and determines whether it may match nothing."""
-
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
         self.position = 0

@@ -291,7 +291,6 @@ def _form(form: q.Form, node: q.Valued) -> str:
 
 
 def _united(texts: Sequence[str]) -> str:
-    """Join queries by UNION ALL as a balanced tree."""
     if len(texts) == 1:
         return texts[0]
     middle = len(texts) // 2

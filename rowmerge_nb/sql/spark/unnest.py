@@ -32,7 +32,6 @@ def unnested_rows(node: Unnested) -> str:
 
 
 def _field_names(sql_type: Type) -> list[str] | None:
-    """Return the fields that become columns, if elements are rows."""
     if sql_type.base == "map":
         return ["key", "value"]
     element = sql_type.parameters[0]

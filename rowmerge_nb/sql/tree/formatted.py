@@ -175,9 +175,6 @@ class Formatter:
         return ", ".join(map(self.write, items))
 
     def _called(self, node: s.FunctionCall) -> str:
-        """Return a function's name as written, the function behind an operator, or the keyword of a
-        special form.
-        """
         if node.name in _KEYWORDS and not node.qualifier:
             return node.name.upper()
         text = self.text[node.span.start :].split("(", 1)[0].strip()

@@ -130,7 +130,6 @@ class MergeClause:
     Args:
         head: from WHEN to the operation's keyword.
         star: the span of ``*`` in SET * or INSERT *, or of UPDATE or INSERT without a list.
-        matching: how a star finds the source's columns.
     """
 
     number: int

@@ -282,7 +282,6 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
 
 
 def _comparison(part: e.Apply) -> tuple[e.Column, Any, str] | None:
-    """Return the column, the constant, and the operator between them, or None."""
     if part.name not in _MIRRORED:
         return None
     left, right = part.arguments
@@ -293,7 +292,6 @@ def _comparison(part: e.Apply) -> tuple[e.Column, Any, str] | None:
 
 
 def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
-    """Return the domain of IN over a long list: the values, or the bounds if they are very many."""
     known, negated = part.detail
     column = plain_column(part.arguments[0])
     if (

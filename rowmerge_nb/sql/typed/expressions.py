@@ -156,7 +156,6 @@ class Reads:
     generates: bool = False
 
     def __add__(self, other: Reads) -> Reads:
-        """Combine what two queries read."""
         return Reads(
             (*self.views, *other.views),
             self.written * other.written,

@@ -1,9 +1,6 @@
 """The typed tree of queries.
 
-Printers make text of it, and `rowmerge_nb.plan.query_planner` plans it into nodes.
-
-Columns have symbols that are unique in a statement. `rowmerge_nb.sql.typed.readings` tells what a
-tree reads and how many rows it has. Nodes are compared by identity.
+Columns have symbols that are unique in a statement. Nodes are compared by identity.
 """
 
 from __future__ import annotations

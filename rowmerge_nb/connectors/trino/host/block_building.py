@@ -240,7 +240,6 @@ def _numbers(array: pa.Array, arrow_type: pa.DataType, dtype: Any) -> NDArray[An
 
 
 def _bytes_and_offsets(array: pa.Array) -> tuple[NDArray[np.int8], NDArray[np.int32]]:
-    """Return the bytes of a string or binary array, and offsets that start with 0."""
     _, offset_data, data = array.buffers()
     if offset_data is None or not len(array):
         return np.zeros(0, np.int8), np.zeros(len(array) + 1, np.int32)

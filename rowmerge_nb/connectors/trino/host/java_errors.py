@@ -98,7 +98,6 @@ def _missing_class(described: dict[str, Any]) -> dict[str, Any]:
 
 
 def _jar_with(name: str) -> str | None:
-    """Return the jar of Trino's engine that has a class."""
     loader = java_class("java.lang.ClassLoader").getSystemClassLoader()
     resource = loader.getResource(java_text(f"{name.replace('.', '/')}.class"))
     return str(resource).partition("!")[0].rpartition("/")[2] if resource else None

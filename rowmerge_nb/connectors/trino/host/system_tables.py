@@ -86,7 +86,6 @@ def _sources(
     name: JavaObject,
     columns: Sequence[str],
 ) -> Iterator[JavaObject]:
-    """Yield the page sources of a system table: by its splits, its page source, or its cursor."""
     session, domains = transaction.session, java_class("io.trino.spi.predicate.TupleDomain")
     splits = (
         from_optional(system_table.splitSource(session, domains.all()))

@@ -36,7 +36,6 @@ class SpiVersion:
             ``boolean[]`` with true for NULL.
         has_filter_snapshots: split sources receive the dynamic filter with each batch; otherwise
             ``getSplits`` receives it.
-        has_memory_contexts: page sources receive a memory context.
     """
 
     has_older_flow: ClassVar[bool] = False

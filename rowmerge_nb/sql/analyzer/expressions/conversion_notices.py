@@ -62,7 +62,6 @@ def double_text(number: float) -> str:
 def _first_number(
     context: Context, value: Typed, fields: Iterable[ScopeField]
 ) -> tuple[float, bool]:
-    """Return the first number of a DataFrame's column, or an example, and whether all are whole."""
     column = dataframe_column(context, value, fields)
     if column is not None:
         numbers = column.cast(pa.float64()).drop_null()
@@ -138,6 +137,5 @@ def _note_utc(context: Context, span: Span, text: str, other: str) -> None:
 
 
 def _note_once(context: Context, message: str, span: Span) -> None:
-    """Add a notice at the first of the places that it concerns."""
     if all(notice.message != message for notice in context.notices):
         context.notice(message, span)

@@ -55,8 +55,6 @@ class DateOperands:
 
     Args:
         layouts: those that every text fits; two where the day may be first or second.
-        example: a text.
-        literals: the literals that are dates, in any layout.
     """
 
     layouts: tuple[str, ...]

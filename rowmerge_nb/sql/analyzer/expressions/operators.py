@@ -213,7 +213,6 @@ def _date_hint(
     node: s.Expression,
     operands: Sequence[tuple[s.Expression, e.Typed]],
 ) -> str | None:
-    """Return how texts that are dates are compared with dates, or None."""
     if not any(value.type.base.startswith(("date", "timestamp")) for _, value in operands):
         return None
     columns = [

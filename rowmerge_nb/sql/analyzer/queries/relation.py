@@ -474,7 +474,6 @@ class RelationAnalyzer:
         *,
         lateral: bool,
     ) -> RelationResult:
-        """Return a join with the columns of USING first, without qualifiers."""
         shared, conditions, used = [], [], set[str]()
         for name in using:
             a, b = (

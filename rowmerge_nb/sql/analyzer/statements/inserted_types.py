@@ -91,7 +91,6 @@ def _has_star(query: s.Node) -> bool:
 
 
 def _first_texts(context: Context, query: s.Node) -> list[str]:
-    """Return the values of an INSERT as they are written, of VALUES those of its only row."""
     if isinstance(query, s.QueryNode):
         query = query.body
     values: Sequence[s.Node] = ()

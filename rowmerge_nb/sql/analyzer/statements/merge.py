@@ -243,9 +243,6 @@ class _MergeAnalyzer:
         return added
 
     def _retyped(self, source: tuple[ScopeField, ...]) -> dict[str, ColumnMetadata]:
-        """Return the target's columns with the types that hold the source's columns which clauses
-        store in them.
-        """
         source_types = {field.name.lower(): field.type for field in source if field.name}
         names = {
             column.name.lower()
@@ -425,7 +422,6 @@ class _MergeAnalyzer:
         )
 
     def _check_defaults(self, clause: st.MergeClause, indexes: Sequence[int]) -> None:
-        """Add a notice if the clause omits columns for which the database has defaults."""
         omitted = [
             column
             for index, column in enumerate(self.target.columns)
@@ -622,7 +618,6 @@ class _MergeAnalyzer:
         return list(indexes)
 
     def _named_columns(self, star: st.Span, source: tuple[ScopeField, ...]) -> list[int]:
-        """Return the target's columns that the source has, which must be all of the source's."""
         names = {field.name.lower() for field in source if field.name is not None}
         indexes = [i for i, field in enumerate(self.fields) if (field.name or "").lower() in names]
         taken_names = {str(self.fields[index].name).lower() for index in indexes}
@@ -727,7 +722,6 @@ class _MergeAnalyzer:
         return tuple(values)
 
     def _note_loss(self, field: ScopeField, value: e.Typed) -> None:
-        """Add a notice if a type that does not evolve changes values silently."""
         if self.statement.evolution is None or isinstance(value, e.Constant):
             return
         path = quoted_where_needed(field.name or "")

@@ -36,7 +36,6 @@ class ChangedTable:
     """The target of a statement: a table, or the table of a view.
 
     Args:
-        table: the table that is changed.
         visible: the table with the columns that the statement can name.
         order: the positions in ``table`` of the columns of ``visible``.
         conditions: the WHERE of the view and of views below it, with their texts' contexts and the
@@ -176,7 +175,6 @@ class _Condition:
         return analyzer.condition(self.node, _WHERE)
 
     def check(self, context: Context, table: a.TableBinding, span: st.Span) -> a.CheckConstraint:
-        """Return what new rows of the table must meet, so that the view shows them."""
         fields = tuple(ScopeField(c.name, c.name, c.type) for c in table.columns)
         condition = self.analyze(fields)
         if not e.is_deterministic(condition) or any(
@@ -199,9 +197,7 @@ class _ComputedColumn:
     """A column of a view that is an expression of one row.
 
     Args:
-        position: its position among all columns of the view.
         value: the expression, in the placeholders of the table's columns.
-        text: the expression as the view writes it.
     """
 
     name: str
@@ -396,7 +392,6 @@ class _ViewColumns:
                 self.plain[column] = name
 
     def _column(self, value: s.Expression, name: str) -> int | _ComputedColumn:
-        """Return the position of a column of the table, or an expression."""
         if isinstance(value, s.Name):
             parts = [part.value for part in value.parts]
             qualifier = list(self._qualifier[len(self._qualifier) - len(parts) + 1 :])

@@ -113,7 +113,6 @@ class _Cast:
     text: str
 
     def refusal(self, why: str) -> str:
-        """Write the failure of the whole cast; ``why`` is Spark SQL."""
         return fail(
             "INVALID_CAST_ARGUMENT",
             text_literal(f"Cannot cast to {self.target}."),
@@ -171,7 +170,6 @@ def _map(
 
 
 def _opening(text: str, first: str, lost: str, result: str, message: str) -> str:
-    """Write the result of JSON that begins with ``first``; NULL if a member is ``lost``."""
     null_branch = f"WHEN {text} LIKE '{first}%' AND {lost} THEN NULL " if lost else ""
     return (
         f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE"
@@ -286,7 +284,6 @@ def _row(
 
 
 def _unexpected(text: str, expected: str, around: _Cast, *, safe: bool) -> str:
-    """Write the failure for JSON of another kind, with its first token."""
     if safe:
         return "NULL"
     read = f"from_json(concat('{{\"v\":', {text}, '}}'), 'v STRING').v"

@@ -64,7 +64,6 @@ def _failure(safe: bool, code: str, *message: str) -> str:
 
 
 def _checked(attempt: str, text: str, message: str) -> str:
-    """Write an attempt, or an error if it fails."""
     return (
         attempt
         if message == "NULL"
@@ -237,7 +236,6 @@ def _usual_zoned(text: str, target: Type) -> str:
 
 
 def _moment(text: str, first: str, write: Callable[[list[str]], str], safe: bool) -> str:
-    """Write the attempt ``first``, and one by the parts of the text."""
     trimmed = _trimmed(text)
     attempt = f"IF({trimmed} RLIKE {_MOMENT}, {groups(trimmed, _MOMENT, 3, write)}, NULL)"
     return _checked(

@@ -428,7 +428,6 @@ def _odd_seconds(seconds: str) -> tuple[str, ...]:
 
 
 def _from_unixtime(node: e.Apply, fail: Callable[..., str], text: str, *zone: str) -> str:
-    """Write a moment from Unix seconds, with a zone by name or by hours and minutes."""
     moment = once(lambda millis: _moment_of(millis, fail), once(_as_long, f"({text} * 1000)"))
     if not zone:
         return moment

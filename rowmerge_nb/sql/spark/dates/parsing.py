@@ -252,7 +252,6 @@ def _value(token: Token, text: str, pivot: int) -> str:
 def _checked_step(
     fields: _Fields, fail: Callable[..., str], part: str, value: str, date: str
 ) -> str:
-    """Write a date with one part set and smaller ones reset; out of range is an error."""
     most = {
         "month": ("monthOfYear", "12"),
         "week": (

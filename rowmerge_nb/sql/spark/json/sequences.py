@@ -127,8 +127,6 @@ def _unfit(expected: str) -> str:
 
 
 class _Sequences:
-    """Writes items as arrays, and predicates as conditions."""
-
     def __init__(self, strict: bool, document: str, variables: Mapping[str, str]) -> None:
         self.strict = strict
         self.document = document
@@ -156,7 +154,6 @@ class _Sequences:
         return items
 
     def _each(self, items: str, result: str, *, failing: bool) -> str:
-        """Write the concatenated results of each item, or the first failure."""
         if not failing:
             return f"flatten(transform({items}, `$x` -> {result}))"
         result_or_failure = f"IF(startswith(`$x`, '!'), array(`$x`), {result})"
@@ -379,7 +376,6 @@ def _in_range(result: str, *numbers: str) -> str:
 
 
 def _compared(operator: str) -> str:
-    """Write the comparison of two items, NULL if impossible."""
     sign = "=" if operator == "==" else operator
     alike = {"==": "`$l` = `$r`", "<>": "`$l` <> `$r`"}.get(operator, "false")
     numbers = " AND ".join(_IS_NUMBER.format(side) for side in ("`$l`", "`$r`"))

@@ -243,7 +243,6 @@ def _joined(opening: str, parts: Sequence[str], closing: str) -> str:
 
 
 def _unequal(node: Apply, values: Sequence[str], whole: str, failure: Failure) -> str:
-    """Write a check for equal keys whose values are not omitted."""
     constructor: Constructed = node.detail.key
     keys = node.arguments[: constructor.keys]
     pairs = [(a, b) for a, b in combinations(range(constructor.keys), 2) if keys[a] == keys[b]]
