@@ -55,7 +55,7 @@ def is_pip_configured(venv: Path) -> bool:
 
 
 def install_by_uv(venv: Path, target: str) -> bool:
-    """Install in a third of pip's time, and return whether that went well."""
+    """Install in less than half of pip's time, and return whether that went well."""
     pip = [str(venv / "bin" / "python"), "-m", "pip", "install", "--quiet"]
     pip += ["--only-binary", "uv", "--constraint", str(CONSTRAINTS), "uv"]
     if subprocess.run(pip, check=False).returncode:

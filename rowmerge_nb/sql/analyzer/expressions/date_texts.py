@@ -44,7 +44,6 @@ _LAYOUTS: Final = (
 """What people write, by the letters of Python and, but for months' names, of ``date_parse``."""
 SORTED: Final = frozenset([ISO, "%Y%m%d", "%Y/%m/%d"])
 """Layouts whose order as texts is that of the dates."""
-_MONTH_NAMES: Final = {"%B": "%M"}
 _MOST_OPERANDS: Final = 50
 _DIGITS: Final = re.compile(r"\d{8}")
 
@@ -94,7 +93,7 @@ def parse_pattern(layout: str) -> str:
     >>> parse_pattern("%d %B %Y")
     '%d %M %Y'
     """
-    return layout.replace("%B", _MONTH_NAMES["%B"])
+    return layout.replace("%B", "%M")
 
 
 def layouts_of(texts: Iterable[str]) -> tuple[str, ...]:
