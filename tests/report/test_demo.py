@@ -5,12 +5,19 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb import demo
+from rowmerge_nb import Engine, demo
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     import pytest
+
+
+def test_the_documents_statement_runs_on_pages() -> None:
+    with Engine() as engine:
+        engine.run_script(demo.SETUP)
+        plan = str(engine.run(f"EXPLAIN {demo.STATEMENT}"))
+    assert "What is below it runs in the task" in plan
 
 
 def test_the_demo_prints_little_and_names_the_page(

@@ -507,9 +507,7 @@ def translated(message: str) -> ExecutionError:
         return ExecutionError(
             f"{sql_type} division overflow: {quotient[1]} / -1", code=_RANGE, step="Project"
         )
-    if "DECIMAL" in text and (
-        "Overflow" in text or "out of range" in text or "Could not cast" in text
-    ):
+    if "DECIMAL" in text and re.search("Overflow|out of range|Could not c(ast|onvert)", text):
         return ExecutionError("Decimal overflow", code=_RANGE, step="Project")
     if re.search(
         r"(?i)(date|timestamp).*out of range|out of range.*(date|timestamp)|not in timestamp range",

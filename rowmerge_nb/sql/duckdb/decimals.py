@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type
+from rowmerge_nb.spi.types import decimal_of
+from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, duckdb_type, once
 from rowmerge_nb.sql.typed.type_rules import MAX_PRECISION, exact_precision
 
 if TYPE_CHECKING:
@@ -15,6 +16,8 @@ if TYPE_CHECKING:
 _ONE_WORD: Final = 18
 _MOST_DIGITS: Final = 37
 """Twice a number with this many digits fits into a HUGEINT."""
+_LONGEST_FRACTION: Final = 36
+"""Two fractions with this many digits have a sum of 38 digits."""
 
 
 def widened(text: str, left: Type, right: Type, operator: str) -> str:
@@ -28,6 +31,52 @@ def widened(text: str, left: Type, right: Type, operator: str) -> str:
     if short and exact_precision(operator, left, right) > _ONE_WORD:
         return f"CAST({text} AS DECIMAL({_ONE_WORD + 1},{left.parameters[1]}))"
     return text
+
+
+def sum_at_scale(
+    operands: Sequence[str], types: Sequence[Type], result: Type, operator: str
+) -> str:
+    """Write a sum or a difference that has fewer digits behind the point than its operands.
+
+    Both are cut, and what was cut off is added apart: one number may not have room for all digits.
+    The sum is rounded half away from zero.
+
+    Raises:
+        UnprintableError: what is cut off has too many digits.
+    """
+    scale, exact = result.parameters[1], max(sql_type.parameters[1] for sql_type in types)
+    if exact > _LONGEST_FRACTION:
+        raise UnprintableError(f"{types[0]} {operator} {types[1]}, which is rounded")
+    result_type, exact_type = duckdb_type(result), duckdb_type(decimal_of(MAX_PRECISION, exact))
+
+    def cut(text: str) -> str:
+        return f"trunc({text}, {scale})"
+
+    def fraction(text: str) -> str:
+        return f"CAST({text} - CAST({cut(text)} AS {exact_type}) AS {exact_type})"
+
+    fractions, sums = [], []
+    for text, sql_type in zip(operands, types, strict=True):
+        longer = sql_type.parameters[1] > scale
+        sums.append(f"CAST({cut(text) if longer else text} AS {result_type})")
+        fractions.append(fraction(f"CAST({text} AS {exact_type})") if longer else "0")
+    total, rest = (f"({f' {operator} '.join(parts)})" for parts in (sums, fractions))
+    unit = f"CAST('1e-{scale}' AS {result_type})"
+    half = f"CAST('5e-{scale + 1}' AS {exact_type})"
+    if "0" not in fractions:
+        # Two fractions can be more than one unit.
+        total = once(lambda rest: f"({total} + CAST({cut(rest)} AS {result_type}))", rest)
+        rest = once(fraction, rest)
+    return once(
+        lambda total, rest: (
+            f"CAST({total} + CASE"
+            f" WHEN {rest} > {half} OR {rest} = {half} AND {total} >= 0 THEN {unit}"
+            f" WHEN {rest} < -{half} OR {rest} = -{half} AND {total} <= 0 THEN -{unit}"
+            f" ELSE 0 END AS {result_type})"
+        ),
+        total,
+        rest,
+    )
 
 
 def decimal_quotient(left: str, right: str, kinds: Sequence[Type], result: Type, zero: str) -> str:

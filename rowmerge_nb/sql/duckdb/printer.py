@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, Type
 from rowmerge_nb.sql.duckdb.date_arithmetic import moment_text, shifted
-from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, widened
+from rowmerge_nb.sql.duckdb.decimals import decimal_quotient, sum_at_scale, widened
 from rowmerge_nb.sql.duckdb.duckdb_casts import cast_text, is_total
 from rowmerge_nb.sql.duckdb.duckdb_text import (
     UnprintableError,
@@ -197,7 +197,10 @@ class _Printer:
         if is_integer(node.type):
             return self.native(f"({a} {operator} {b})")
         if exact_scale(operator, left.type, right.type) > node.type.parameters[1]:
-            raise UnprintableError(f"{left.type} {operator} {right.type}, which is rounded")
+            if operator == "*":
+                raise UnprintableError(f"{left.type} * {right.type}, which is rounded")
+            types = (left.type, right.type)
+            return self.native(sum_at_scale((a, b), types, node.type, operator))
         return self.native(
             f"CAST(({widened(a, left.type, right.type, operator)} {operator} {b}) AS"
             f" {duckdb_type(node.type)})"
