@@ -9,8 +9,8 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.projection import nulls_of, offsets_of
-from rowmerge_nb.connectors.shared.transforms import uuid_bytes
 from rowmerge_nb.spi import Page
+from rowmerge_nb.spi.uuids import uuid_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -160,7 +160,7 @@ def _require_length(values: pa.Array, field: Field, path: str) -> None:
 
 
 def _fixed_uuids(values: pa.Array) -> pa.Array:
-    uuids = uuid_bytes(values).cast(pa.binary(16))
+    uuids = uuid_bytes(values)
     return (
         pc.if_else(pc.is_null(values), pa.scalar(None, pa.binary(16)), uuids)
         if values.null_count

@@ -17,6 +17,7 @@ from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.shared.murmur import murmur3
 from rowmerge_nb.connectors.shared.properties import invalid_property
 from rowmerge_nb.spi import Type
+from rowmerge_nb.spi.uuids import uuid_bytes
 
 _INTEGERS: Final = {"tinyint", "smallint", "integer", "bigint"}
 _MOMENTS: Final = {"timestamp", "timestamp with time zone"}
@@ -75,7 +76,7 @@ class Transform:
         return self._period(values)
 
     def _bucket(self, values: pa.Array) -> pa.Array:
-        hashed = murmur3(uuid_bytes(values) if self.base == "uuid" else values)
+        hashed = murmur3(uuid_bytes(values).cast(pa.binary()) if self.base == "uuid" else values)
         numbers = (hashed & np.int32(_MOST)) % np.int32(self.width or 1)
         return pa.array(numbers, pa.int32(), mask=pc.is_null(values).to_numpy(zero_copy_only=False))
 
@@ -200,21 +201,6 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
 
 def _unquoted(text: str) -> str:
     return text[1:-1].replace('""', '"')
-
-
-def uuid_bytes(values: pa.Array) -> pa.Array:
-    zero = "0" * 32
-    digits = pc.fill_null(pc.replace_substring(pc.utf8_lower(values), "-", ""), zero).cast(
-        pa.binary(32)
-    )
-    codes = np.frombuffer(digits.buffers()[1], np.uint8)[
-        digits.offset * 32 : (digits.offset + len(digits)) * 32
-    ]
-    nibbles = np.where(codes >= ord("a"), codes - ord("a") + 10, codes - ord("0")).astype(np.uint8)
-    data = pa.py_buffer((nibbles[0::2] * 16 + nibbles[1::2]).tobytes())
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(16), len(digits), [None, data]).cast(
-        pa.binary()
-    )
 
 
 def _unknown_column(column: str, columns: Mapping[str, tuple[str, Type]]) -> NoReturn:

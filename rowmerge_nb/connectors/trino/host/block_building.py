@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class
+from rowmerge_nb.spi.uuids import uuid_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,9 +30,7 @@ _SHORT_TIMESTAMP_TZ: Final = 3
 _ZONE_BITS: Final = 12
 _UTC_ZONE: Final = 0
 _LARGEST_MILLIS: Final = 2**51
-_HYPHENS: Final = frozenset({8, 13, 18, 23})
-_UUID_DIGITS: Final = [index for index in range(36) if index not in _HYPHENS]
-_NO_UUID: Final = "00000000-0000-0000-0000-000000000000"
+_UUID_CHARACTERS: Final = 36
 
 
 @dataclass(frozen=True)
@@ -141,9 +140,11 @@ class BlockBuilder:
         return self._twelve_bytes(array, packed, rest * 1_000_000)
 
     def _uuids(self, array: pa.Array, channel: ChannelType) -> JavaObject:
-        texts = array.fill_null(_NO_UUID)
-        data, _ = _bytes_and_offsets(texts)
-        pairs = _uuid_bytes(data, len(texts)).reshape(-1).view(np.int64)
+        if pc.any(pc.not_equal(pc.binary_length(array), _UUID_CHARACTERS)).as_py():
+            raise ConnectorError(
+                "A value of type uuid is not a text of 36 characters", code="INVALID_CAST_ARGUMENT"
+            )
+        pairs = np.frombuffer(uuid_bytes(array).buffers()[1] or b"", np.int64)
         return self._fixed("Int128ArrayBlock", jpype.JLong, array, pairs)
 
     def _bytes_of_any_length(self, array: pa.Array, channel: ChannelType) -> JavaObject:
@@ -277,14 +278,3 @@ def _fixed12(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.
     values[:, :2] = np.ascontiguousarray(first).view(np.int32).reshape(-1, 2)
     values[:, 2] = second
     return values
-
-
-def _uuid_bytes(text: NDArray[np.int8], count: int) -> NDArray[np.uint8]:
-    if len(text) != 36 * count:
-        raise ConnectorError(
-            "A value of type uuid is not a text of 36 characters", code="INVALID_CAST_ARGUMENT"
-        )
-    digits = text.view(np.uint8).reshape(count, 36)[:, _UUID_DIGITS]
-    nibbles = np.where(digits > ord("9"), (digits | 0x20) - ord("a") + 10, digits - ord("0"))
-    values = (nibbles[:, ::2] << 4) | nibbles[:, 1::2]
-    return np.ascontiguousarray(values, np.uint8)
