@@ -53,6 +53,8 @@ def small_cell(runs: int) -> None:
         f"small %%merge cell, warm            p50 {times.percentile(50):.3f} s   p95"
         f" {times.percentile(95):.3f} s   ({runs} runs)"
     )
+    least = stage(runs).percentile(50)
+    print(f"{'the cell, beside that stage':46} {times.percentile(50) / least:.1f} x")
 
 
 def analysis(runs: int) -> None:

@@ -254,9 +254,9 @@ def by_keys(case: Case, names: Sequence[str], runs: int, among: Sequence[str]) -
     )
 
 
-def stage(runs: int) -> None:
-    """Time one stage of Spark's that does nothing, in all tasks: what a query takes at least that
-    does not run in the driver.
+def stage(runs: int) -> Times:
+    """Time one stage of Spark's that does nothing, in all tasks: what a statement takes at least
+    that does not run in the driver.
     """
     from rowmerge_nb.engine.spark.spark_session import create_session
 
@@ -266,7 +266,9 @@ def stage(runs: int) -> None:
         spark.range(0, 2, 1, 2).mapInArrow(lambda batches: batches, "id bigint").toArrow()
 
     nothing()
-    print(f"{'one stage of Spark, in tasks of Python':46} {timed(nothing, runs)}")
+    times = timed(nothing, runs)
+    print(f"{'one stage of Spark, in tasks of Python':46} {times}")
+    return times
 
 
 def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
