@@ -391,13 +391,22 @@ class AnalysisError(RowMergeError):
     Args:
         properties: for INVALID_TABLE_PROPERTY, their names; the engine sets the position to the
             first.
+        missing_catalog: the catalog that does not exist, if that is the cause.
     """
 
     default_code = "TYPE_MISMATCH"
 
-    def __init__(self, message: str, *, properties: Sequence[str] = (), **position: Any) -> None:
+    def __init__(
+        self,
+        message: str,
+        *,
+        properties: Sequence[str] = (),
+        missing_catalog: str | None = None,
+        **position: Any,
+    ) -> None:
         super().__init__(message, **position)
         self.properties = tuple(properties)
+        self.missing_catalog = missing_catalog
 
 
 class ExecutionError(RowMergeError):
@@ -405,6 +414,7 @@ class ExecutionError(RowMergeError):
 
     Args:
         step: the step of the plan or the contract, such as ``"store_merged_rows"``.
+        next_step: a sentence that the engine adds to the hint; ``""`` for the usual one.
 
     Attributes:
         origin: the number of the failed expression, if known.

@@ -13,7 +13,7 @@ from traitlets import Bool, Enum, HasTraits, Int, TraitError, TraitType, Unicode
 
 import rowmerge_nb
 from rowmerge_nb.base.choices import ROW_CHANGES
-from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError, SetupError, error_text
 from rowmerge_nb.base.front_end import cell_front_end
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.base.words import plural
@@ -266,18 +266,17 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         return self.shell.user_ns["_merge"]
 
     def _engine_hint(self, error: RowMergeError, engine: Engine) -> str | None:
-        if "CATALOG_NOT_FOUND" not in error.code and "Catalog '" not in (error.hint or ""):
+        if not isinstance(error, AnalysisError) or error.missing_catalog is None:
             return None
         from rowmerge_nb.engine.engine import Engine
 
-        text = f"{error.message} {error.hint or ''}"
         return next(
             (
                 f"The engine in the variable {key} has it: write %%merge --engine {key}."
                 for key, value in self.shell.user_ns.items()
                 if isinstance(value, Engine) and value is not engine and not key.startswith("_")
                 for connection in value.catalogs()
-                if f"Catalog '{connection.name}' not found" in text
+                if connection.name == error.missing_catalog
             ),
             None,
         )

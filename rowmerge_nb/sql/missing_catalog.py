@@ -20,6 +20,8 @@ def unknown_catalog(
 
     >>> unknown_catalog("lak", ["lake", "memory"]).hint
     "Did you mean 'lake'?"
+    >>> unknown_catalog("lak", ["lake", "memory"]).missing_catalog
+    'lak'
     """
     if catalog == "system":
         return AnalysisError(
@@ -36,7 +38,12 @@ def unknown_catalog(
         f"There are: {', '.join(sorted(catalogs))}. Connect another store:"
         f" {connect_command('STORE', 'LOCATION', catalog)}."
     )
-    return AnalysisError(f"Catalog '{catalog}' not found", code="CATALOG_NOT_FOUND", hint=hint)
+    return AnalysisError(
+        f"Catalog '{catalog}' not found",
+        code="CATALOG_NOT_FOUND",
+        hint=hint,
+        missing_catalog=catalog,
+    )
 
 
 def unconnected_catalog(catalog: str, failure: RowMergeError) -> AnalysisError:

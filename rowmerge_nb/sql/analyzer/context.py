@@ -121,11 +121,15 @@ class Context:
         return inner
 
     def error(
-        self, code: str, message: str, span: Span | None, hint: str | None = None
+        self,
+        code: str,
+        message: str,
+        span: Span | None,
+        hint: str | None = None,
+        missing_catalog: str | None = None,
     ) -> NoReturn:
-        if span is None:
-            raise AnalysisError(message, code=code, hint=hint)
-        raise AnalysisError(message, code=code, hint=hint).at(span)
+        error = AnalysisError(message, code=code, hint=hint, missing_catalog=missing_catalog)
+        raise error if span is None else error.at(span)
 
     def refuse(self, message: str, span: Span | None, hint: str | None = None) -> NoReturn:
         self.error("NOT_SUPPORTED", message, span, hint)
@@ -321,6 +325,7 @@ class Context:
                 f"Table '{dotted(self.completed(name))}' does not exist",
                 span,
                 f"{error.message}. {error.hint or ''}".rstrip(),
+                error.missing_catalog if isinstance(error, AnalysisError) else None,
             )
         if name.branch is not None:
             self.error(

@@ -41,6 +41,7 @@ def table_arguments(context: Context, node: s.TableFunction) -> dict[str, s.Expr
             f"Catalog '{parts[0]}' not found",
             node.name.span,
             "SHOW CATALOGS lists them.",
+            parts[0],
         )
     name = parts[-1] if parts[:-1] in {(), _BUILT_IN} else ""
     if name not in _PARAMETERS:
