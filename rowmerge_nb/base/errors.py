@@ -426,9 +426,12 @@ class ExecutionError(RowMergeError):
 
     default_code = "GENERIC_INTERNAL_ERROR"
 
-    def __init__(self, message: str, *, step: str = "", **position: Any) -> None:
+    def __init__(
+        self, message: str, *, step: str = "", next_step: str = "", **position: Any
+    ) -> None:
         super().__init__(message, **position)
         self.step = step
+        self.next_step = next_step
         self.origin: int | None = None
         self.row = ""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.plan.extended import returned_on_pages
 from rowmerge_nb.plan.join_keys import NO_KEYS, SEVERAL_KEYS, key_sets
 from rowmerge_nb.plan.keyed_subqueries import keyed
@@ -213,8 +214,8 @@ def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]
         )
 
 
-def without_refusal(value: Typed) -> tuple[Typed, tuple[str, str] | None]:
-    """Split a value of a NOT NULL column into the value and the code and message of its refusal."""
+def without_refusal(value: Typed) -> tuple[Typed, Refusal | None]:
+    """Split a value of a NOT NULL column into the value and its refusal."""
     if isinstance(value, Apply) and value.name == "coalesce":
         inner, last = value.arguments[0], value.arguments[-1]
         if isinstance(last, Apply) and last.name == "fail":

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.plan.page_execution import without_refusal
 from rowmerge_nb.plan.page_scan import page_scan, table_of_pages
 from rowmerge_nb.plan.plan_nodes import (
@@ -155,7 +156,7 @@ def _value(rows: _Rows, symbol: Symbol) -> Typed:
     return value
 
 
-def _refusals(source: Source) -> tuple[tuple[str, str] | None, ...]:
+def _refusals(source: Source) -> tuple[Refusal | None, ...]:
     values = source.tree.columns if isinstance(source.tree, Coerced) else ()
     refusals = {column.symbol: without_refusal(value)[1] for column, value in values}
     return tuple(refusals.get(symbol.name) for symbol in source.outputs)

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, ClassVar, Self
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BOOLEAN
@@ -117,7 +118,7 @@ class PageRows:
     scan: TableScan
     where: Typed | None
     values: tuple[Typed, ...]
-    refusals: tuple[tuple[str, str] | None, ...]
+    refusals: tuple[Refusal | None, ...]
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.next_steps import null_refusal
 from rowmerge_nb.plan.extended import (
     SOURCE_MARK,
     TRUE,
@@ -269,12 +270,12 @@ class RowChangePlanner:
         else:
             text, tree = _NULL
         if not column.nullable:
-            message = f"NULL value not allowed for NOT NULL column: {column.name}"
-            failure = Apply(tree.type, "fail", (), (self.null_code, message))
+            refusal = null_refusal(column.name, self.null_code)
+            failure = Apply(tree.type, "fail", (), refusal)
             tree = Apply(
                 tree.type, "coalesce", (tree, failure), origin=tree.origin or clause.origin
             )
-            text = f"COALESCE({text}, fail('{message}'))"
+            text = f"COALESCE({text}, fail('{refusal.message}'))"
         return text, tree
 
     def checked(self, source: PlanNode) -> PlanNode:

@@ -10,6 +10,7 @@ from functools import singledispatchmethod
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.explained_expressions import printed
 from rowmerge_nb.plan.plan_nodes import (
@@ -286,7 +287,8 @@ class _QueryPlanner:
     @plan.register
     def _(self, query: q.Failing) -> PlanNode:
         return self._filter(
-            self.plan(query.source), e.Apply(BOOLEAN, "fail", (), (query.code, query.message))
+            self.plan(query.source),
+            e.Apply(BOOLEAN, "fail", (), Refusal(query.code, query.message)),
         )
 
     @plan.register

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import AnalysisError, ExecutionError
+from rowmerge_nb.base.next_steps import ONE_ROW_PER_KEY, null_refusal
 from rowmerge_nb.connectors.shared.properties import (
     invalid_property,
     listed_names,
@@ -129,11 +130,7 @@ def by_name(columns: Iterable[ColumnMetadata]) -> dict[str, tuple[str, Type]]:
 def check_content(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
     for column in metadata.columns:
         if not column.nullable and data.column(column.name).null_count:
-            raise ExecutionError(
-                f"NULL value not allowed for NOT NULL column: {column.name}",
-                code="CONSTRAINT_VIOLATION",
-                step="finish_merge",
-            )
+            raise null_refusal(column.name).error("finish_merge")
     _check_key(metadata, data)
 
 
@@ -166,4 +163,5 @@ def _check_key(metadata: ConnectorTableMetadata, data: pa.Table) -> None:
             " in all)",
             code="CONSTRAINT_VIOLATION",
             step="finish_merge",
+            next_step=ONE_ROW_PER_KEY,
         )

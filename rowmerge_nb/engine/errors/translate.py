@@ -10,7 +10,12 @@ from traceback import walk_tb
 from typing import Final, TypeVar
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, SetupError, error_text
-from rowmerge_nb.base.words import code
+from rowmerge_nb.base.next_steps import (
+    NO_NULLS,
+    ONE_ROW_PER_KEY,
+    Refusal,
+    step_of_message,
+)
 from rowmerge_nb.engine.errors.cast_formats import format_hint
 from rowmerge_nb.engine.tasks.envelope import PROBLEM
 from rowmerge_nb.sql.functions.regexp_groups import diagnosis, in_trinos_words
@@ -166,27 +171,8 @@ _NEXT_STEPS: Final = {
 """Hints on invalid values, by error code."""
 
 
-_NO_NULLS: Final = (
-    "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place"
-    " of NULL."
-)
-_ONE_ROW_PER_KEY: Final = (
-    f"Each key may come once. {code('MERGE')} updates a row whose key exists and inserts the others; so does"
-    f" {code('INSERT ... ON CONFLICT (key) DO UPDATE')} with {code('--dialect extended')}."
-)
 _REPEATED_KEY: Final = re.compile(r"UNIQUE constraint failed|duplicate key value violates")
-_STEPS_BY_WORDS: Final = {
-    "NULL value not allowed for NOT NULL column": _NO_NULLS,
-    "Primary key of '": _ONE_ROW_PER_KEY,
-    "Cannot truncate non-space characters": (
-        "ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar makes room for longer texts, and"
-        " SUBSTR cuts them. CREATE TABLE AS has the lengths of its query: of VARCHAR 'a', or CAST(x"
-        " AS varchar), it makes a column without one."
-    ),
-}
-"""Hints by message prefix: the first has different codes in MERGE and UPDATE, the second an
-ambiguous one.
-"""
+"""What databases say about a repeated key, below a connector of any kind."""
 _USUAL_STEPS: Final = {
     "TABLE_NOT_FOUND": (
         "SHOW TABLES lists the tables. A DataFrame is a source by the name of its variable; in a"
@@ -194,7 +180,7 @@ _USUAL_STEPS: Final = {
     ),
     "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
     "DUPLICATE_COLUMN_NAME": "Name each column once.",
-    "CONSTRAINT_VIOLATION": _NO_NULLS,
+    "CONSTRAINT_VIOLATION": NO_NULLS,
 }
 """Default hints by error code."""
 
@@ -221,11 +207,11 @@ _CONNECT_GONE: Final = re.compile(
 def with_next_step(error: RowMergeError) -> RowMergeError:
     step = None
     if isinstance(error, ExecutionError):
-        step = next(
-            (step for prefix, step in _STEPS_BY_WORDS.items() if error.message.startswith(prefix)),
-            (_REPEATED_KEY.search(error.message) and _ONE_ROW_PER_KEY)
+        step = (
+            error.next_step
+            or (_REPEATED_KEY.search(error.message) and ONE_ROW_PER_KEY)
             or format_hint(error.message)
-            or _NEXT_STEPS.get(error.code),
+            or _NEXT_STEPS.get(error.code)
         )
     if step is not None and step not in (error.hint or ""):
         error.hint = " ".join(filter(None, [error.hint, step]))
@@ -317,7 +303,8 @@ def translate(error: BaseException, step: str) -> RowMergeError:
     marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
         code, origin, message, line = marked.groups()
-        ours = ExecutionError(line if message is None else message, code=code, step=step)
+        message = line if message is None else message
+        ours = Refusal(code, message, step_of_message(message)).error(step)
         ours.origin = None if origin is None else int(origin)
         ours.raised = of_text(text)
         return _with_cause(ours, error)

@@ -13,6 +13,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import MERGE_FLOW, ConnectorError, RowMergeError
+from rowmerge_nb.base.next_steps import null_refusal
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import with_answers
 from rowmerge_nb.engine.spark.page_lowering import check_columns, page_expression, page_query
@@ -281,7 +282,7 @@ class UpdatableRun(StatementRun):
                 name,
                 columns[name].type.arrow,
                 printed[name],
-                None if columns[name].nullable else _refusal(name),
+                None if columns[name].nullable else null_refusal(name, "INVALID_ARGUMENTS"),
             )
             for name in assigned_values
         )
@@ -320,7 +321,3 @@ class UpdatableRun(StatementRun):
                 yield node, (account.read,), account.read
             elif isinstance(node, TableScan):
                 yield node, (), account.read
-
-
-def _refusal(column: str) -> tuple[str, str]:
-    return "INVALID_ARGUMENTS", f"NULL value not allowed for NOT NULL column: {column}"

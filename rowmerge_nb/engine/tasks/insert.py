@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import ExecutionError
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in
 from rowmerge_nb.engine.tasks.exchange import hashed
 from rowmerge_nb.engine.tasks.outcome import RECORD_ROW, outcome
@@ -38,13 +38,13 @@ class InsertedRows:
     """Computes the rows of an INSERT.
 
     Args:
-        refusals: per column, the code and message of the error that rejects NULL.
+        refusals: per column, the error that rejects NULL.
     """
 
     scan: ScanPass | None
     tasks: int
     query: QueryRows
-    refusals: tuple[tuple[str, str] | None, ...]
+    refusals: tuple[Refusal | None, ...]
     checks: tuple[AssignedColumn, ...] = ()
 
     @property
@@ -69,8 +69,7 @@ class InsertedRows:
     def _check(self, page: Page, evaluator: PageEvaluator) -> None:
         for array, refusal in zip(page.columns, self.refusals, strict=True):
             if refusal is not None and array.null_count:
-                code, msg = refusal
-                raise ExecutionError(msg, code=code, step="Project")
+                raise refusal.error("Project")
         if self.checks:
             evaluator.values_of(self.checks, page)
 

@@ -20,6 +20,7 @@ from rowmerge_nb.base.errors import (
     TextSpan,
 )
 from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.next_steps import Refusal, step_of_message
 from rowmerge_nb.engine.tasks.arrow import conform, together
 from rowmerge_nb.engine.tasks.subquery_lookup import SubqueryLookup
 from rowmerge_nb.spi.values import shown_value
@@ -94,13 +95,13 @@ class PageExpression:
 class AssignedColumn:
     """An assignment to a column.
 
-    `refusal` is the code and message of the error that rejects NULL.
+    `refusal` is the error that rejects NULL.
     """
 
     name: str
     type: pa.DataType
     expression: PageExpression
-    refusal: tuple[str, str] | None = None
+    refusal: Refusal | None = None
 
 
 @dataclass(frozen=True)
@@ -239,9 +240,8 @@ class PageEvaluator:
         ]
         for column, array in zip(assigned, arrays, strict=True):
             if column.refusal is not None and array.null_count:
-                code, msg = column.refusal
                 position = int(np.flatnonzero(array.is_null().to_numpy(zero_copy_only=False))[0])
-                error = ExecutionError(msg, code=code, step="Project")
+                error = column.refusal.error("Project")
                 raise _placed(
                     error, column.expression, _row(column.expression, position, page, rows)
                 )
@@ -492,7 +492,7 @@ _RANGE: Final = "NUMERIC_VALUE_OUT_OF_RANGE"
 def translated(message: str) -> ExecutionError:
     text = message.split("\n\nLINE ", 1)[0].rstrip()
     if marked := _MARKED.search(text):
-        return ExecutionError(marked[2], code=marked[1], step="Project")
+        return Refusal(marked[1], marked[2], step_of_message(marked[2])).error("Project")
     if overflow := _OVERFLOW.search(text):
         word, bits, operands = overflow.groups()
         return ExecutionError(

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError
+from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.base.next_steps import null_refusal
 from rowmerge_nb.engine.tasks.arrow import Batches, conform, gathered
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD_ROW, outcome
@@ -215,11 +216,7 @@ class InsertPass:
         arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
         for index in self.required:
             if arrays[index].null_count:
-                raise ExecutionError(
-                    f"NULL value not allowed for NOT NULL column: {self.schema.field(index).name}",
-                    code="CONSTRAINT_VIOLATION",
-                    step="append_page",
-                )
+                raise null_refusal(self.schema.field(index).name).error("append_page")
         return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 from rowmerge_nb.base.names import backquoted
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN
 from rowmerge_nb.sql.spark.columns import item, names, restored
 from rowmerge_nb.sql.spark.limits import tail, with_ties
@@ -225,7 +226,7 @@ class _QueryPrinter:
     def _failing(self, node: q.Failing) -> str:
         """Count rows first: Spark would push down a condition without columns."""
         number = self.new_name("count")
-        failure = e.Apply(BOOLEAN, "fail", (), (node.code, node.message))
+        failure = e.Apply(BOOLEAN, "fail", (), Refusal(node.code, node.message))
         is_counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, number), e.Constant(BIGINT, "0")))
         condition = e.Apply(BOOLEAN, "case", (is_counted, failure, e.Constant(BOOLEAN, "true")))
         columns = names(q.columns_of(node))

@@ -5,10 +5,16 @@ from __future__ import annotations
 import socket
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import AnalysisError, ExecutionError, RowMergeError
+from rowmerge_nb.base.next_steps import null_refusal
+from rowmerge_nb.connectors.memory.table_properties import check_content
 from rowmerge_nb.engine.errors.translate import translate, with_next_step
+from rowmerge_nb.engine.tasks.page_program import translated
+from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, SchemaTableName
+from rowmerge_nb.spi.types import parse_type
 
 
 def free_port() -> int:
@@ -57,10 +63,38 @@ def test_usual_errors_have_a_next_step_and_keep_a_better_one(code: str) -> None:
     )
 
 
+def raised_by_content(data: pa.Table, *, nullable: bool = True) -> ExecutionError:
+    metadata = ConnectorTableMetadata(
+        SchemaTableName("default", "stock"),
+        (ColumnMetadata("name", parse_type("varchar"), nullable=nullable),),
+        {"primary_key": ("name",)},
+    )
+    with pytest.raises(ExecutionError) as caught:
+        check_content(metadata, data)
+    return caught.value
+
+
+def test_a_repeated_key_of_memory_is_answered_by_merge() -> None:
+    error = raised_by_content(pa.table({"name": ["apple", "apple"]}))
+    assert error.hint is None
+    assert str(with_next_step(error).hint).startswith("Each key may come once. `MERGE` updates")
+
+
+def test_a_null_is_answered_by_coalesce_whatever_its_code_and_who_raises_it() -> None:
+    hint = str(null_refusal("name").error("run").next_step)
+    assert "COALESCE" in hint
+    nulls = pa.table({"name": pa.array([None], pa.string())})
+    assert with_next_step(raised_by_content(nulls, nullable=False)).hint == hint
+    text = "[[INVALID_ARGUMENTS@2]] NULL value not allowed for NOT NULL column: name"
+    by_spark = translate(RuntimeError(f"[USER_RAISED_EXCEPTION] {text} SQLSTATE: P0001"), "run")
+    for error in (by_spark, translated(text.replace("@2", ""))):
+        assert (error.code, error.hint) == ("INVALID_ARGUMENTS", None)
+        assert with_next_step(error).hint == hint
+
+
 @pytest.mark.parametrize(
     "message",
     [
-        "Primary key of 'default.stock' would be repeated: name = 'apple' (1 in all)",
         "Inserting in SQLite database x failed: UNIQUE constraint failed: stock.name",
         'Inserting failed: duplicate key value violates unique constraint "stock_pkey"',
     ],

@@ -9,6 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.engine.tasks.exchange import Destination
 from rowmerge_nb.engine.tasks.insert import InsertedRows, InsertSenderPass, ReceivedInsertPass
 from rowmerge_nb.engine.tasks.outcome import RECORD_ROW
@@ -59,7 +60,7 @@ def sender(folder: str | None, text: str = '"id"') -> InsertSenderPass:
         None,
         1,
         QueryRows(PageProgram(), SCHEMA, values),
-        (None, ("CONSTRAINT_VIOLATION", "no NULL here")),
+        (None, Refusal("CONSTRAINT_VIOLATION", "no NULL here")),
     )
     return InsertSenderPass(rows, Destination(None, (1,)), 3, folder)
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.next_steps import null_refusal
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
@@ -118,8 +119,7 @@ class QueryResult:
 def _not_null(column: ColumnMetadata, value: e.Typed) -> e.Typed:
     if column.nullable:
         return value
-    message = f"NULL value not allowed for NOT NULL column: {column.name.lower()}"
-    failure = e.Apply(column.type, "fail", (), ("CONSTRAINT_VIOLATION", message))
+    failure = e.Apply(column.type, "fail", (), null_refusal(column.name.lower()))
     return e.Apply(column.type, "coalesce", (value, failure))
 
 

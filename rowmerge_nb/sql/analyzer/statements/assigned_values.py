@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_value
 from rowmerge_nb.sql.parser.statement_reader import parse_expression
@@ -108,7 +109,9 @@ def refusing(condition: e.Typed | None, message: str, code: str) -> e.Typed:
     no, yes = e.Constant(BOOLEAN, "false"), e.Constant(BOOLEAN, "true")
     holds = yes if condition is None else e.Apply(BOOLEAN, "coalesce", (condition, no))
     passes = e.Apply(BOOLEAN, "case", (e.Apply(BOOLEAN, "not", (holds,)), no))
-    return e.Apply(BOOLEAN, "coalesce", (passes, e.Apply(BOOLEAN, "fail", (), (code, message))))
+    return e.Apply(
+        BOOLEAN, "coalesce", (passes, e.Apply(BOOLEAN, "fail", (), Refusal(code, message)))
+    )
 
 
 def has_defaults(query: s.QueryNode) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN
 from rowmerge_nb.sql.analyzer import analysis as a
@@ -126,5 +127,5 @@ def refusing(condition: e.Typed, message: str, *, allows_null: bool = True) -> e
     if allows_null:
         condition = e.Apply(BOOLEAN, "coalesce", (condition, yes))
     holds = e.Apply(BOOLEAN, "case", (condition, yes))
-    failure = e.Apply(BOOLEAN, "fail", (), ("CONSTRAINT_VIOLATION", message))
+    failure = e.Apply(BOOLEAN, "fail", (), Refusal("CONSTRAINT_VIOLATION", message))
     return e.Apply(BOOLEAN, "coalesce", (holds, failure))
