@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import wait
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from itertools import permutations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError, checked, error_text
@@ -25,6 +24,7 @@ from rowmerge_nb.testing.interleaving.interleaved_statement import (
     fixed,
     left_of,
 )
+from rowmerge_nb.testing.interleaving.judgment import judged
 from rowmerge_nb.testing.interleaving.orders import changes_of_turn, orders, steps
 from rowmerge_nb.testing.interleaving.result import Interleaving, Order, Turn
 
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.spi.connector import Connector
 
-NAMES: Final = ("first", "second")
 COLUMNS: Final[Mapping[str, str]] = {"id": "bigint", "v": "varchar"}
 ROWS: Final[Sequence[Row]] = ((1, "a"), (2, "b"), (3, "c"))
 LONGEST: Final = 60.0
@@ -96,64 +95,40 @@ def interleave(
         paradigm,
         patience,
     )
-    checked(
-        make_table,
-        "make_table",
-        lambda value: value is None or callable(value),
-        "a function of connector, metadata and rows",
-    )
-    checked(
-        patience,
-        "patience",
-        lambda value: type(value) in {int, float} and 0 < value <= LONGEST,
-        "seconds, up to 60",
-    )
-    checked(
-        most,
-        "most",
-        lambda value: value is None or (type(value) is int and value > 0),
-        "a whole number from 1, or None",
-    )
+    _check_limits(make_table, patience, most)
     if table is not None:
-        table_name = checked(
-            table,
-            "table",
-            lambda value: isinstance(value, str) and value.count(".") == 1,
-            "schema.table",
-        )
-        if not setup.origin.is_own:
-            raise RowMergeError(
-                "A table that is there already is not changed: of a connector that was given only"
-                " tables of its own are made",
-                code="INVALID_ARGUMENTS",
-                hint="Leave table out, or give what makes a connector.",
-            )
-        setup = replace(setup, known=SchemaTableName(*table_name.lower().split(".")))
+        setup = replace(setup, known=_existing_table(table, setup.origin))
     statements = (_statement(first, "first", columns), _statement(second, "second", columns))
     # Check the functions' results before creating anything.
     left_of(setup.rows, tuple(columns), *statements)
     with setup.origin.opened() as sample_connector:
         own = steps(commits_in_finish=sample_connector.commits_in_finish)
-    finished: list[Order] = []
     possible = sorted(orders(own), key=changes_of_turn)
     selected = possible[:most]
-    for turns in selected:
-        if not any(_is_the_same(turns, order) for order in finished):
-            finished.append(
-                _judged(
-                    _Run(setup, statements, turns, [step.name for step in own]).run(),
-                    setup,
-                    statements,
-                )
-            )
     return Interleaving(
         setup.origin.name,
         tuple(columns),
         tuple(setup.rows),
         len(possible),
         len(selected),
-        tuple(finished),
+        tuple(_distinct_orders(selected, setup, statements, [step.name for step in own])),
     )
+
+
+def _distinct_orders(
+    selected: Sequence[Sequence[int]],
+    setup: _Setup,
+    statements: tuple[Asked, Asked],
+    names: Sequence[str],
+) -> list[Order]:
+    """Run the orders and check their results; an order that ran already as another is skipped."""
+    columns = [column.name for column in setup.definition.columns]
+    finished: list[Order] = []
+    for turns in selected:
+        if not any(_is_the_same(turns, order) for order in finished):
+            order = _Run(setup, statements, turns, names).run()
+            finished.append(judged(order, setup.rows, columns, statements))
+    return finished
 
 
 @dataclass(frozen=True)
@@ -342,77 +317,6 @@ class _Run:
                     return (), error_text(error)
 
 
-def _judged(order: Order, setup: _Setup, statements: tuple[Asked, Asked]) -> Order:
-    if order.kind:
-        return order
-    columns = [column.name for column in setup.definition.columns]
-
-    def left(which: Sequence[int]) -> tuple[Row, ...]:
-        return tuple(
-            sorted(left_of(setup.rows, columns, *(statements[side] for side in which)), key=repr)
-        )
-
-    committed = [side for side in (0, 1) if order.committed[side]]
-    serial = {which: left(which) for which in permutations(committed)}
-    same = [which for which, rows in serial.items() if rows == order.rows]
-    if same:
-        return replace(
-            order,
-            serial=tuple(tuple(NAMES[side] for side in which) for which in same),
-            expected=order.rows,
-        )
-    expected = next(iter(serial.values()))
-    most = Counter(
-        {
-            key: max(_keys(rows)[key] for rows in serial.values())
-            for rows in serial.values()
-            for key in _keys(rows)
-        }
-    )
-    doubled = [key for key, count in _keys(order.rows).items() if count > max(1, most[key])]
-    if doubled:
-        label, about = (
-            "doubled row",
-            f"key {doubled[0]!r} is there {_keys(order.rows)[doubled[0]]} times",
-        )
-    elif len(committed) == 2 and (
-        losers := [side for side in (0, 1) if left([side]) == order.rows]
-    ):
-        label, about = (
-            "lost update",
-            f"both were committed, and what {NAMES[1 - losers[0]]} has changed is lost",
-        )
-    elif len(committed) < 2 and any(
-        left(which) == order.rows for which in ((0,), (1,), (0, 1), (1, 0))
-    ):
-        label, about = (
-            "change of a statement that failed",
-            "what a statement has changed is there, and that statement failed",
-        )
-    else:
-        missing, extra = (
-            Counter(expected) - Counter(order.rows),
-            Counter(order.rows) - Counter(expected),
-        )
-        lost_row, kept_row = next(iter(missing), None), next(iter(extra), None)
-        about = "; ".join(
-            text
-            for row, text in (
-                (lost_row, f"row {lost_row} is missing"),
-                (kept_row, f"row {kept_row} must not be there"),
-            )
-            if row is not None
-        )
-        label = (
-            "lost update" if missing and len(committed) == 2 else "rows that no serial order leaves"
-        )
-    return replace(order, kind=label, about=about, expected=expected)
-
-
-def _keys(rows: Sequence[Row]) -> Counter[Any]:
-    return Counter(row[0] for row in rows)
-
-
 def _is_the_same(turns: Sequence[int], order: Order) -> bool:
     if any(turn.waited for turn in order.turns):
         return False
@@ -436,6 +340,44 @@ def _drop(connector: Connector, name: SchemaTableName) -> None:
     except BaseException:
         statement.rollback()
         raise
+
+
+def _check_limits(make_table: Any, patience: Any, most: Any) -> None:
+    checked(
+        make_table,
+        "make_table",
+        lambda value: value is None or callable(value),
+        "a function of connector, metadata and rows",
+    )
+    checked(
+        patience,
+        "patience",
+        lambda value: type(value) in {int, float} and 0 < value <= LONGEST,
+        "seconds, up to 60",
+    )
+    checked(
+        most,
+        "most",
+        lambda value: value is None or (type(value) is int and value > 0),
+        "a whole number from 1, or None",
+    )
+
+
+def _existing_table(table: Any, origin: ReplayOrigin) -> SchemaTableName:
+    table_name = checked(
+        table,
+        "table",
+        lambda value: isinstance(value, str) and value.count(".") == 1,
+        "schema.table",
+    )
+    if not origin.is_own:
+        raise RowMergeError(
+            "A table that is there already is not changed: of a connector that was given only"
+            " tables of its own are made",
+            code="INVALID_ARGUMENTS",
+            hint="Leave table out, or give what makes a connector.",
+        )
+    return SchemaTableName(*table_name.lower().split("."))
 
 
 def _definition(columns: Any, properties: Any) -> ConnectorTableMetadata:
