@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.choices import ROW_CHANGES, Flow, RepeatedMatches, StatementState
+from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.report.explorer.explorer_pages import (
+    NO_PAGE,
+    after_page,
+    before_page,
+    stored_pages,
+    value_text,
+    values_of,
+)
 from rowmerge_nb.report.explorer.failed import (
     absent_parts,
     ended_steps,
@@ -21,15 +29,14 @@ from rowmerge_nb.report.explorer.failed import (
     raised_parts,
     sides_of_groups,
 )
-from rowmerge_nb.report.explorer.legend import CALLS, LEGENDS, asides, examples, legends
+from rowmerge_nb.report.explorer.legend import CALLS, legends
+from rowmerge_nb.report.explorer.statement_steps import statement_steps
 from rowmerge_nb.report.explorer.stations import distinct_station, finish_station
 from rowmerge_nb.report.model.clauses import clause_label
 from rowmerge_nb.report.model.journeys import journey_row
-from rowmerge_nb.report.model.pages import Channel
-from rowmerge_nb.report.model.places import place_sentence, placed_rows
-from rowmerge_nb.report.model.placing import passage, writers_among, writers_phrase
+from rowmerge_nb.report.model.places import placed_rows
 from rowmerge_nb.report.model.report import build_report
-from rowmerge_nb.report.words.display_values import cell, tail, visible
+from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.report.words.near_sentences import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.written_names import with_written_names
@@ -38,15 +45,12 @@ from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_of, told_journeys
 from rowmerge_nb.trace.node_records import ScanFacts
 from rowmerge_nb.trace.samples import count_row_ids, rows_of
-from rowmerge_nb.trace.words import operation_letters
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from rowmerge_nb.report.model.report import Report
-    from rowmerge_nb.report.words.display_values import Cell
     from rowmerge_nb.report.words.phrases import Phrase
-    from rowmerge_nb.spi.page import PageLayout
     from rowmerge_nb.trace.journeys import Journey
     from rowmerge_nb.trace.near import NearKeys, NearRow
     from rowmerge_nb.trace.page_samples import AskedRows, PageSample
@@ -65,7 +69,6 @@ _ALONE: Final = (
     "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."
 )
 _NOT_CHOSEN: Final = "WHERE is not true for it, so it stays as it is."
-_NO_PAGE: Final[Mapping[str, Any]] = {"channels": [], "rows": [], "handed": 0, "decided": 0}
 _ANSWERS: Final = {
     Answer.TRUE: "true",
     Answer.FALSE: "false",
@@ -89,30 +92,13 @@ def explorer_state(
         trace = replace(trace, samples=replace(trace.samples, pages=request.pages))
         report = replace(report, pages=build_report(trace).pages)
     journeys = with_written_names(_journeys(trace), trace.statement)
-    steps, untouched_rows, near = _steps(trace), _untouched(trace), _near(trace)
-    if trace.samples.pages is not None and journeys:
-        # From here on, only the displayed rows count, in their order.
-        visible_rows = rows_of(
-            trace.samples.pages, np.array([journey.page_row for journey in journeys])
-        )
-        trace = replace(trace, samples=replace(trace.samples, pages=visible_rows))
-        journeys = tuple(replace(journey, page_row=index) for index, journey in enumerate(journeys))
+    steps, untouched_rows, near = statement_steps(trace), _untouched(trace), _near(trace)
+    trace, journeys = _of_visible_rows(trace, journeys)
     pages = trace.samples.pages
     is_failed = trace.state == StatementState.FAILED
     total = trace.join.rows if trace.join.rows is not None else len(journeys)
     return {
-        "format": FORMAT,
-        "kind": trace.kind,
-        "statement": report.statement,
-        "target": visible(trace.target.name),
-        "tag": f"{report.outcome.tag}: " if report.outcome.tag else "",
-        "outcome": _runs(report.outcome.sentence),
-        "meta": _runs(report.outcome.meta),
-        "options": {
-            "paradigm": trace.settings.paradigm,
-            "era": trace.settings.era,
-            "duplicates": str(trace.settings.duplicates),
-        },
+        **_heading(report, trace),
         "sample": (
             "" if len(journeys) >= total or not journeys else _sample(len(journeys), total, request)
         ),
@@ -128,14 +114,7 @@ def explorer_state(
             if pages is not None
             else sides_of_groups(trace)
         ),
-        "rows": (
-            [
-                {**_row(journey, trace, near.get(journey.source_row, "")), "partner": partner}
-                for journey, partner in zip(journeys, _partners(journeys, pages), strict=True)
-            ]
-            if journeys
-            else matched_rows(trace, MOST_ROWS)
-        ),
+        "rows": _rows(trace, journeys, near),
         "untouched": untouched_rows,
         "others": _others(
             trace, untouched if untouched is not None else _recorded_untouched(trace)
@@ -143,18 +122,45 @@ def explorer_state(
         "apart": (
             "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen"
         ),
-        "before": (
-            _page(_before_channels(report, pages), pages.before, pages, unfolded=pages.transformed)
-            if pages is not None and journeys
-            else _NO_PAGE
-        ),
+        "before": before_page(report, pages) if pages is not None and journeys else NO_PAGE,
         "after": (
-            _after(report, pages, placed_rows(trace))
+            after_page(report, pages, placed_rows(trace))
             if pages is not None and journeys
-            else _NO_PAGE
+            else NO_PAGE
         ),
-        "writers": _writers(report, trace),
+        "writers": stored_pages(report, trace),
         "calls": _calls(report, trace),
+    }
+
+
+def _of_visible_rows(
+    trace: Trace, journeys: tuple[Journey, ...]
+) -> tuple[Trace, tuple[Journey, ...]]:
+    """Reduce the trace's pages to the displayed rows, in their order."""
+    pages = trace.samples.pages
+    if pages is None or not journeys:
+        return trace, journeys
+    visible_rows = rows_of(pages, np.array([journey.page_row for journey in journeys]))
+    return (
+        replace(trace, samples=replace(trace.samples, pages=visible_rows)),
+        tuple(replace(journey, page_row=index) for index, journey in enumerate(journeys)),
+    )
+
+
+def _heading(report: Report, trace: Trace) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "kind": trace.kind,
+        "statement": report.statement,
+        "target": visible(trace.target.name),
+        "tag": f"{report.outcome.tag}: " if report.outcome.tag else "",
+        "outcome": _runs(report.outcome.sentence),
+        "meta": _runs(report.outcome.meta),
+        "options": {
+            "paradigm": trace.settings.paradigm,
+            "era": trace.settings.era,
+            "duplicates": str(trace.settings.duplicates),
+        },
     }
 
 
@@ -215,163 +221,6 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
 
 def _runs(phrase: Phrase) -> list[list[str]]:
     return [[run.text, run.style] for run in phrase]
-
-
-# -- steps ----------------------------------------------------------------------------------------------------------------
-
-
-def _steps(trace: Trace) -> list[dict[str, Any]]:
-    merged, pages = trace.kind == "MERGE", trace.samples.pages
-    taken_rows = sum(clause.rows or 0 for clause in trace.clauses if clause.number >= 0)
-    joined = plural(trace.join.rows or 0, "joined row" if merged else "row")
-    stored_rows = sum(sum(writer.rows.values()) for writer in trace.writers)
-    fragments = sum(writer.fragments for writer in trace.writers)
-    steps = [
-        (
-            "read",
-            "read",
-            (
-                "Reads both tables."
-                if merged
-                else "Reads the table and keeps the rows for which WHERE is true."
-            ),
-        )
-    ]
-    if merged:
-        steps.append(("join", "join", _join_sentence(trace)))
-        steps.append(
-            (
-                "case",
-                "CASE",
-                "Tries the WHEN clauses in their order; the first that is true wins, and unknown is"
-                " not true."
-                + (
-                    f" {number(taken_rows)} of {joined} are taken by a clause."
-                    if trace.join.rows is not None
-                    else ""
-                ),
-            )
-        )
-        steps.append(
-            (
-                "distinct",
-                "distinct",
-                (
-                    f"{_MARKED[trace.settings.duplicates]} A row without a target row is in no such"
-                    f" pair.{_repeated(trace)}"
-                ),
-            )
-        )
-    if pages is not None and pages.transformed:
-        steps.append(
-            (
-                "transform",
-                "transform_page",
-                (
-                    "Filters out rows that change nothing, and gives each change the connector's"
-                    f" form: {passage(trace, pages.total_before, pages.total_after)}."
-                ),
-            )
-        )
-    if any(node.kind == "Exchange" for node in trace.plan):
-        steps.append(("exchange", "exchange", place_sentence(trace)))
-    steps.append(
-        (
-            "sinks",
-            "sinks",
-            (
-                f"{_hands(trace)} {plural(stored_rows, 'row')} to"
-                f" {'its sink' if len(trace.writers) == 1 else 'their sinks, one each'}, out of"
-                " sight of readers."
-            ),
-        )
-    )
-    steps.append(
-        (
-            "finish",
-            "finish_merge",
-            (
-                f"The connector gets {plural(fragments, 'fragment')}, which"
-                f" {'names' if fragments == 1 else 'name'} what the sinks have stored."
-            ),
-        )
-    )
-    version = (
-        f", as version {trace.target.version_after} of the table"
-        if trace.target.version_after is not None
-        else ""
-    )
-    commit_sentence = (
-        f"All of it becomes visible at once{version}."
-        if trace.committed
-        else "It was a rehearsal: all of it was rolled back."
-    )
-    steps.append(("commit", "commit" if trace.committed else "rollback", commit_sentence))
-    aside_texts = asides(trace)
-    return [
-        {
-            "key": key,
-            "name": name,
-            "says": says,
-            "aside": aside_texts.get(key, ""),
-            "examples": examples(trace) if key == "distinct" else [],
-            "legend": LEGENDS.get(key, []),
-        }
-        for key, name, says in steps
-    ]
-
-
-def _hands(trace: Trace) -> str:
-    among, writer_count = writers_among(trace), len(trace.writers)
-    if among is not None and among > writer_count:
-        return (
-            f"{writers_phrase(trace)}; a writer without rows makes no sink."
-            f" {'It hands' if writer_count == 1 else 'They hand'}"
-        )
-    return f"{plural(writer_count, 'writer')} {'hands' if writer_count == 1 else 'hand'}"
-
-
-_MARKED: Final = {
-    RepeatedMatches.TRINO: (
-        "Marks pairs of a target row and a clause that come more than once: one ends the statement."
-    ),
-    RepeatedMatches.STANDARD: (
-        "Marks pairs of a target row and a clause that come more than once. What ends the statement"
-        " is a target row that two source rows change."
-    ),
-    RepeatedMatches.NONE: (
-        "Marks pairs of a target row and a clause that come more than once, and lets them pass."
-    ),
-}
-
-
-def _repeated(trace: Trace) -> str:
-    patterns = trace.join.multiple_matches
-    if patterns is None:
-        return ""
-    rows = sum(pattern.rows for pattern in patterns)
-    if not rows:
-        return " Here no target row is matched twice."
-    return (
-        f" Here {plural(rows, 'target row')} {'is' if rows == 1 else 'are'} matched more than once."
-    )
-
-
-def _join_sentence(trace: Trace) -> str:
-    says = (
-        "Pairs every source row with the target rows for which ON is true; one without stays, with"
-        " NULLs"
-    )
-    join = trace.join
-    if join.rows is None:
-        return f"{says}."
-    parts = [
-        f"{number(join.matched_rows or 0)} matched",
-        f"{number(join.unmatched_rows or 0)} not matched",
-    ]
-    if join.unmatched_target_rows is not None:
-        parts.append(f"{number(join.unmatched_target_rows)} of the target without a partner")
-    return f"{says}: {', '.join(parts)}."
 
 
 def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
@@ -442,6 +291,18 @@ def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
     ]
 
 
+def _rows(
+    trace: Trace, journeys: Sequence[Journey], near: Mapping[int | None, str]
+) -> list[dict[str, Any]]:
+    if not journeys:
+        return matched_rows(trace, MOST_ROWS)
+    partners = _partners(journeys, trace.samples.pages)
+    return [
+        {**_row(journey, trace, near.get(journey.source_row, "")), "partner": partner}
+        for journey, partner in zip(journeys, partners, strict=True)
+    ]
+
+
 def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
     merged = trace.kind == "MERGE"
     texts = journey_row(journey, merged)
@@ -450,10 +311,10 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
     lead = journey.source if journey.source is not None else journey.target
     return {
         "number": journey.source_row,
-        "name": _value(next(iter((lead or {}).values()), None)),
+        "name": value_text(next(iter((lead or {}).values()), None)),
         "group": _GROUPS[journey.join],
-        "source": _values(journey.source),
-        "target": _values(journey.target),
+        "source": values_of(journey.source),
+        "target": values_of(journey.target),
         "marks": [[mark.text, mark.style, mark.reason] for mark in texts.marks] if merged else [],
         "style": texts.style,
         "fate": "none" if journey.operation is Operation.NONE else journey.operation.name,
@@ -472,7 +333,7 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
         "becomes": list(journey.becomes),
         "writers": list(journey.writers),
         "finish": list(finish_station(journey)),
-        "made": _values(journey.made),
+        "made": values_of(journey.made),
     }
 
 
@@ -517,21 +378,9 @@ def _term(truth: TermTruth | None) -> dict[str, Any] | None:
         "operator": truth.term.operator,
         "strict": truth.term.strict,
         "answer": _ANSWERS.get(truth.answer, "not known"),
-        "values": [[side, visible(name), _value(value)] for side, name, value in truth.values],
+        "values": [[side, visible(name), value_text(value)] for side, name, value in truth.values],
         "terms": [_term(part) for part in truth.terms],
     }
-
-
-def _values(side: Mapping[str, Any] | None) -> list[str | None] | None:
-    return None if side is None else [_value(value) for value in side.values()]
-
-
-def _value(value: Any) -> str | None:
-    return _shown(cell(value))
-
-
-def _shown(display_cell: Cell) -> str | None:
-    return None if display_cell.null else display_cell.text
 
 
 def _untouched(trace: Trace) -> int | None:
@@ -565,7 +414,7 @@ def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[s
         dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
     ]
     return [
-        {"cells": _values(row), "why": why, "near": _near_target(trace, row)} for row in records
+        {"cells": values_of(row), "why": why, "near": _near_target(trace, row)} for row in records
     ]
 
 
@@ -577,130 +426,3 @@ def _near_target(trace: Trace, row: Mapping[str, Any]) -> str:
         one for one in near.target.told if one.columns and one.columns.items() <= row.items()
     )
     return next((_near_words(one, near, "target") for one in matches), "")
-
-
-# -- pages ----------------------------------------------------------------------------------------------------------------
-
-
-def _before_channels(report: Report, pages: PageSample) -> Sequence[Channel]:
-    if report.pages is not None and pages.transformed:
-        return report.pages.channels.before
-    return [Channel(str(index), name, "") for index, name in enumerate(pages.before.schema.names)]
-
-
-def _page(
-    channels: Sequence[Channel], page: pa.RecordBatch, pages: PageSample, *, unfolded: bool
-) -> dict[str, Any]:
-    columns: list[list[Any]] = []
-    for index in range(page.num_columns):
-        column = page.column(index)
-        if unfolded and index == pages.layout.before.merge_row:
-            columns += [python_values(field) for field in column.flatten()]
-        else:
-            columns.append(python_values(column))
-    if unfolded:
-        _write_codes(columns, pages.layout)
-    rows = list(zip(*columns, strict=True))
-    hashed = pages.layout.before.hash if unfolded else None
-    return {
-        "channels": [_channel(channel) for channel in channels],
-        # The number of channels after the CASE; the last ones are the merge row.
-        "decided": (
-            pages.layout.before.merge_row
-            + page.column(pages.layout.before.merge_row).type.num_fields
-            if unfolded
-            else len(channels)
-        ),
-        "rows": [
-            {
-                "of": at,
-                "cells": [
-                    _shown(tail(value)) if channel == hashed else _value(value)
-                    for channel, value in enumerate(row)
-                ],
-            }
-            for at, row in enumerate(rows)
-        ],
-    }
-
-
-def _write_codes(columns: list[list[Any]], layout: PageLayout) -> None:
-    first, fields = layout.before.merge_row, layout.merge_row
-    for index in (
-        first + fields.operation,
-        first + fields.case_number,
-        layout.before.case_number + fields.case_number,
-    ):
-        columns[index] = [None if value is None else number(value) for value in columns[index]]
-
-
-def _channel(channel: Channel) -> dict[str, Any]:
-    return {"number": channel.number, "name": visible(channel.name), "right": channel.right}
-
-
-def _after(report: Report, pages: PageSample, placements: Sequence[str]) -> dict[str, Any]:
-    channels = (
-        report.pages.channels.after
-        if report.pages is not None
-        else [Channel(str(index), name, "") for index, name in enumerate(pages.after.schema.names)]
-    )
-    page = pages.after
-    origins = [index for index, produced in enumerate(pages.produced) for _ in range(produced)]
-    operations = [
-        Operation(operation) for operation in page.column(pages.layout.after.operation).to_pylist()
-    ]
-    values = zip(*(python_values(column) for column in page.columns), strict=True)
-    rows = [
-        {
-            "of": index,
-            "cells": [_value(value) for value in row],
-            "letter": operation.letter,
-            "style": style_of(operation),
-            "writer": pages.writers[at],
-            "placed": placements[at] if placements else "",
-        }
-        for at, (index, operation, row) in enumerate(zip(origins, operations, values, strict=True))
-    ]
-    # Sinks receive the channels before this one.
-    handed_count = pages.layout.after.insert_from_update if pages.transformed else page.num_columns
-    return {
-        "channels": [_channel(channel) for channel in channels],
-        "rows": rows,
-        "handed": handed_count,
-    }
-
-
-def _writers(report: Report, trace: Trace) -> list[dict[str, Any]]:
-    pages = {page.writer: page for page in report.stored.pages} if report.stored is not None else {}
-    channels = (
-        [_channel(channel) for channel in report.stored.channels]
-        if report.stored is not None
-        else []
-    )
-    writers = []
-    for writer in trace.writers:
-        page = pages.get(writer.writer)
-        writers.append(
-            {
-                "number": writer.writer,
-                "rows": operation_letters(writer.rows),
-                "stored": (
-                    f"{plural(writer.fragments, 'fragment')},"
-                    f" {plural(writer.fragment_bytes, 'byte')}"
-                ),
-                "channels": channels,
-                "page": (
-                    [
-                        {
-                            "style": row.style,
-                            "cells": [_shown(display_cell) for display_cell in row.cells],
-                        }
-                        for row in page.rows
-                    ]
-                    if page
-                    else []
-                ),
-                "total": page.total if page else 0,
-            }
-        )
-    return writers
