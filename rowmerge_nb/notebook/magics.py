@@ -6,7 +6,7 @@ import re
 import warnings
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Any, Final
 
 from IPython.core.magic import Magics, line_cell_magic, magics_class, no_var_expand
 from traitlets import Bool, Enum, HasTraits, Int, TraitError, TraitType, Unicode, validate
@@ -15,15 +15,12 @@ import rowmerge_nb
 from rowmerge_nb.base.choices import ROW_CHANGES
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError, SetupError, error_text
 from rowmerge_nb.base.front_end import cell_front_end
-from rowmerge_nb.base.names import nearest
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.default import prepare_default_engine
 from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import call_errors, debugging, transformer
 from rowmerge_nb.notebook.cell_options import (
-    COMMANDS,
-    FIRST_WORDS,
     SETTINGS,
     STATEMENT,
     MagicUse,
@@ -58,6 +55,20 @@ from rowmerge_nb.notebook.display import (
     text_bundle,
     without_traceback,
 )
+from rowmerge_nb.notebook.line_commands import (
+    command_of,
+    is_translation,
+    translation_use,
+    with_options_behind,
+)
+from rowmerge_nb.notebook.option_conflicts import (
+    PLANNED,
+    check_clashes,
+    check_command_options,
+    check_number_of_statements,
+    check_parts,
+    refuse_with,
+)
 from rowmerge_nb.notebook.orphan_report import orphans_bundle
 from rowmerge_nb.notebook.prestart import Prestart
 from rowmerge_nb.notebook.progress import CellProgress, ends_with_cell
@@ -68,8 +79,6 @@ from rowmerge_nb.notebook.project_file import (
     project_defaults,
 )
 from rowmerge_nb.notebook.template import Rendered, render
-from rowmerge_nb.sql.parser.foreign_patterns import pattern_hint
-from rowmerge_nb.sql.parser.tokens import Runs, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -83,8 +92,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.lab import Lab
     from rowmerge_nb.trace.layouts import Layouts
     from rowmerge_nb.trace.store_comparison import StoreComparison
-
-_OPTION_BEGINS: Final = re.compile(r"--?[A-Za-z]|\w+\s*<<")
 
 
 @dataclass(frozen=True)
@@ -136,7 +143,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     @validate("show")
     def _known_parts(self, proposal: Mapping[str, Any]) -> str:
         try:
-            _check_parts(proposal["value"] or None)
+            check_parts(proposal["value"] or None)
         except RowMergeError as error:
             raise TraitError(f"{error.message}. {error.hint}") from None
         return str(proposal["value"])
@@ -175,16 +182,16 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             raise without_traceback(error, at) from None
 
     def _dispatch(self, use: MagicUse, cell: str | None, guard: StatementGuard) -> Any:
-        if _is_translation(use) and not use.has("help"):
+        if is_translation(use) and not use.has("help"):
             self._translate(use, cell)
             return None
-        command = _command_of(use.rest) if cell is None else ""
+        command = command_of(use.rest) if cell is None else ""
         if command == "connect" and not use.has("help"):
             self._connect(use)
             return None
         if command:
-            use = _with_more_options(use)
-        _check_doctor(command, use)
+            use = with_options_behind(use)
+        check_command_options(command, use)
         if (
             use.has("help")
             or command == "help"
@@ -211,7 +218,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                 hint="%merge help lists the options",
             )
         parts = use.values.get("show", self.show) or None
-        _check_parts(parts)
+        check_parts(parts)
         rendered = render(source, self.shell.user_ns)
         # The parser and the engine are imported while Java starts.
         runs = (
@@ -229,8 +236,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                 code="SYNTAX_ERROR",
                 hint="Write one below the line of %%merge, or behind %merge",
             )
-        _check_clashes(use)
-        _check_alone(use, len(statements))
+        check_clashes(use)
+        check_number_of_statements(use, len(statements))
         options = self._options(use, rendered.text)
         cell, bundles = _Cell(rendered, first_line, parts), list[Bundle]()
         number = 1
@@ -244,7 +251,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             _note_line(error, rendered, offset, len(text), first_line)
             error.__dict__["cell_parts"] = parts
             error.hint = self._engine_hint(error, engine) or error.hint
-            planned = any(map(use.has, (*_PLANNED, "layouts")))
+            planned = any(map(use.has, (*PLANNED, "layouts")))
             report = "" if planned else _what_ran(number, len(statements), error.changed)
             error.hint = " ".join(filter(None, [_ended(error.hint, report), report])) or None
 
@@ -446,11 +453,11 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             show(text_bundle(help_text()))
             return
         if excess := sorted(set(use.values) - {"engine", "password"}):
-            _refuse_with("%merge connect", excess[0])
+            refuse_with("%merge connect", excess[0])
         engine = self._engine(use)
         if is_listing(line):
             if use.has("password"):
-                _refuse_with("%merge connect without a store", "password")
+                refuse_with("%merge connect without a store", "password")
             show(catalogs_bundle(engine))
         else:
             request = request_of(line, ask=use.has("password"))
@@ -459,9 +466,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     def _translate(self, use: MagicUse, cell: str | None) -> None:
         from rowmerge_nb.engine.foreign_translation import DIALECTS
 
-        use, dialect = _translation_use(use)
+        use, dialect = translation_use(use)
         if excess := sorted(set(use.values) - {"output", "engine"}):
-            _refuse_with("%merge translate", excess[0])
+            refuse_with("%merge translate", excess[0])
         behind = use.rest
         source = behind if cell is None else f"{behind}\n{cell}" if behind else cell
         if not dialect or not source.strip():
@@ -481,7 +488,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     def _undo(self, use: MagicUse) -> None:
         if excess := sorted(set(use.values) - {"engine"}):
-            _refuse_with("%merge undo", excess[0])
+            refuse_with("%merge undo", excess[0])
         engine, table = self._engine(use), use.rest.partition(" ")[2]
         result = engine.undo(table or None)
         self.shell.user_ns["_merge"] = result
@@ -531,62 +538,6 @@ _RUN: Final = re.compile(
     r"(?is)(?:\s|--[^\n]*\n|/\*.*?\*/)*(?:merge|insert|update|delete|create|select|with|values|table|truncate|drop|call)\b"
 )
 """How a text begins whose first statement is run, not explained."""
-_TABLE_NAME: Final = re.compile(r'((?:"[^"]*"|\S)*) ?(.*)', re.DOTALL)
-"""The name of a table, of which quoted parts may have blanks, and what follows it."""
-_SQL_BEGINS: Final = re.compile(r"""(?i)[^a-z]|(?:select|with|values|table)\b""")
-_PLANNED: Final = ("explain", "dry-run")
-_RUNS_NOTHING: Final = dict.fromkeys(_PLANNED, "it runs nothing")
-_REPORTED: Final = (
-    *(*_PLANNED, "compare", "audit", "rehearse", "record", "fault", "verify"),
-    *("show", "explore", "predict", "near", "check", "why"),
-)
-"""Options whose output a lab or a comparison of layouts does not have."""
-_CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
-    "rehearse": {**_RUNS_NOTHING, "compare": "a comparison changes no table anyway"},
-    "record": dict.fromkeys((*_PLANNED, "compare", "audit"), "no pages are kept of it"),
-    "fault": {
-        **_RUNS_NOTHING,
-        "compare": "both of its sides would have it, and neither an end",
-        "audit": "an audit calls no sink of the connector's",
-        "verify": "what fails has nothing to be verified",
-    },
-    "lab": dict.fromkeys(_REPORTED, ""),
-    "layouts": dict.fromkeys((*_REPORTED, "lab"), ""),
-    "compare": dict.fromkeys((*_PLANNED, "show", "explore", "predict", "near", "check", "why"), ""),
-    "audit": dict.fromkeys(
-        (*_PLANNED, "show", "explore", "predict", "near", "compare", "rehearse", "check", "why"), ""
-    ),
-}
-"""For each option, in the order of the checks, the options that it excludes, and why if that is not
-obvious.
-"""
-_ALONE: Final[Mapping[str, str]] = {
-    "record": "--record saves the record of one statement",
-    "lab": "--lab runs one statement",
-    "fault": "--fault counts the calls of one statement",
-}
-"""Options that apply to one statement only, so the cell may not have several."""
-
-
-def _check_clashes(use: MagicUse) -> None:
-    for name, excluded in _CLASHES.items():
-        for other, why in excluded.items():
-            if use.has(name) and use.has(other):
-                raise RowMergeError(
-                    f"--{name} and --{other} do not go together{f': {why}' if why else ''}",
-                    code="INVALID_ARGUMENTS",
-                    hint="Leave one of them out." if why else f"Leave --{other} out.",
-                )
-
-
-def _check_alone(use: MagicUse, statements: int) -> None:
-    for name, what in _ALONE.items():
-        if use.has(name) and statements > 1:
-            raise RowMergeError(
-                f"{what}, and the cell has {statements}",
-                code="INVALID_ARGUMENTS",
-                hint=f"Put the statement to {name} into a cell of its own.",
-            )
 
 
 def _bundle_of_error(error: RowMergeError, first_line: int, *, timings: bool) -> Bundle:
@@ -657,127 +608,8 @@ def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
     return {**supported, "before": before, "after": after}
 
 
-def _is_translation(use: MagicUse) -> bool:
-    words = use.rest.split(None, 1)
-    return bool(words) and words[0].lower() == "translate"
-
-
-def _translation_use(use: MagicUse) -> tuple[MagicUse, str]:
-    """Return a translation's options, which may be before and behind its dialect, and the dialect;
-    the rest is the statement's text.
-    """
-    dialect, rest = "", use.rest.partition(" ")[2].strip()
-    while True:
-        if _OPTION_BEGINS.match(rest):
-            behind = parse_line(rest)
-            use = MagicUse(
-                {**use.values, **behind.values}, behind.quiet_name or use.quiet_name, behind.rest
-            )
-            rest = behind.rest
-        if dialect or not rest:
-            return replace(use, rest=rest), dialect
-        dialect, rest = (*rest.split(None, 1), "")[:2]
-
-
-def _command_of(rest: str) -> str:
-    """Return the command that a line names, or ``""`` for a statement or nothing.
-
-    Raises:
-        RowMergeError: INVALID_ARGUMENTS, for a word that is neither.
-    """
-    word, _, more = rest.partition(" ")
-    if word.lower() in COMMANDS:
-        return word.lower()
-    if word.lower() == "table" and not more.strip():
-        near: str | None = "tables"
-    elif not word or _SQL_BEGINS.match(word) or word.lower() in FIRST_WORDS:
-        return ""
-    else:
-        # The parser says what to write instead of another engine's statement.
-        if pattern_hint(rest, tokenize(rest, Runs.TOKENS), 0) is not None:
-            return ""
-        near = nearest(word.lower(), [*COMMANDS, *FIRST_WORDS], 0.7)
-        # A misspelled statement: the parser reports its position.
-        if near and near not in COMMANDS:
-            return ""
-    msg = f"There is no command '{word}'"
-    commands = (
-        f"The commands are {', '.join(f'`%merge {name}`' for name in COMMANDS)}; everything else is"
-        " a statement."
-    )
-    raise RowMergeError(
-        msg, code="INVALID_ARGUMENTS", hint=f"Did you mean `%merge {near}`?" if near else commands
-    )
-
-
-def _with_more_options(use: MagicUse) -> MagicUse:
-    command, _, more = use.rest.partition(" ")
-    table = ""
-    if command.lower() == "undo" and not more.startswith("-"):
-        table, more = _TABLE_NAME.fullmatch(more).groups()  # type: ignore[union-attr]
-    behind = parse_line(more)
-    if command.lower() == "undo" and not table and len(behind.rest.split()) == 1:
-        table, behind = behind.rest, replace(behind, rest="")
-    if behind.rest or behind.quiet_name:
-        takes = "the name of a table, and options" if command.lower() == "undo" else "options only"
-        raise RowMergeError(
-            f"'{more.strip()}' stands behind %merge {command}, which takes {takes}",
-            code="INVALID_ARGUMENTS",
-            hint="%merge help lists the options.",
-        )
-    return MagicUse(
-        {**use.values, **behind.values},
-        use.quiet_name,
-        f"{command} {table}" if command.lower() == "undo" else use.rest,
-    )
-
-
-def _refuse_with(command: str, option: str) -> NoReturn:
-    raise RowMergeError(
-        f"--{option} and {command} do not go together",
-        code="INVALID_ARGUMENTS",
-        hint=f"Leave --{option} out.",
-    )
-
-
-def _check_doctor(command: str, use: MagicUse) -> None:
-    for name, command_text, is_valid in (
-        ("orphans", "%merge doctor", command == "doctor"),
-        ("remove", "%merge doctor --orphans", use.has("orphans")),
-        ("prepare", "%merge doctor", command == "doctor"),
-        ("password", "%merge connect STORE LOCATION", command == "connect"),
-    ):
-        if use.has(name) and not is_valid:
-            raise RowMergeError(
-                f"--{name} is an option of {command_text}",
-                code="INVALID_ARGUMENTS",
-                hint=f"Write `{command_text} --{name}`.",
-            )
-    if use.has("prepare") and use.has("orphans"):
-        raise RowMergeError(
-            "--prepare and --orphans do not go together",
-            code="INVALID_ARGUMENTS",
-            hint="Run `%merge doctor` once with each.",
-        )
-
-
 def _ended(hint: str | None, follows: str) -> str | None:
     return hint + "." if hint and follows and not hint.endswith((".", "?", "!")) else hint
-
-
-def _check_parts(parts: str | None) -> None:
-    if parts is None:
-        return
-    from rowmerge_nb.report.model.report import PARTS, PRESETS, part_hint
-
-    names = [part.strip() for part in parts.split(",")]
-    for name in filter(None, names) if any(names) else [parts]:
-        if name not in {*PARTS, *PRESETS}:
-            raise RowMergeError(
-                f"--show has no part '{name}'",
-                code="INVALID_ARGUMENTS",
-                hint=part_hint(name),
-            )
 
 
 def _note_line(

@@ -4,7 +4,7 @@ import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.notebook.cell_options import OPTIONS, STATEMENT, docstring, help_text, parse_line
-from rowmerge_nb.notebook.magics import _command_of
+from rowmerge_nb.notebook.line_commands import command_of
 from rowmerge_nb.sql.parser.statement_reader import READERS, parse
 
 
@@ -97,4 +97,4 @@ def test_the_first_word_of_every_statement_begins_one_on_the_line() -> None:
     for word in READERS:
         assert STATEMENT.match(word.lower())
         assert not STATEMENT.match(f"{word}s")
-        assert _command_of(f"{word} x") == ""
+        assert command_of(f"{word} x") == ""
