@@ -12,7 +12,7 @@ from rowmerge_nb.sql.functions.foreign_names import type_hint
 from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.token_reader import PRIMARY_KEY
-from rowmerge_nb.sql.session_properties import SESSION_HINT
+from rowmerge_nb.sql.parser.type_names import read_type
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted_type
@@ -24,13 +24,9 @@ _CREATED: Final = ("BRANCH", "CATALOG", "FUNCTION", "MATERIALIZED", "ROLE", "SCH
 """Other objects of CREATE and DROP than tables."""
 _NOT_ALTERED: Final = frozenset({"MATERIALIZED", "SCHEMA", "VIEW"})
 """Other objects of ALTER than tables."""
-_ACCESS: Final = ("CURRENT", "GRANTS", "ROLE", "ROLES")
-"""Objects of SHOW that are refused: roles and privileges."""
-
 _NOT_MATERIALIZED: Final = (
     "Write CREATE VIEW to store a query, or CREATE TABLE AS to store its present rows."
 )
-_NO_STATISTICS: Final = "SELECT count(*), min(x), max(x) FROM t computes such numbers."
 _INSTEAD: Final[dict[str, str]] = {
     "SHOW CREATE FUNCTION": "There are no functions but those of docs/functions.md.",
     "CREATE CATALOG": "Engine.add_catalog(name, connector) adds one.",
@@ -43,25 +39,8 @@ _INSTEAD: Final[dict[str, str]] = {
 }
 """Alternatives to refused statements, by their first words."""
 
-_WITHOUT_PATH: Final = "Catalog and schema must be specified when function schema is not configured"
+WITHOUT_PATH: Final = "Catalog and schema must be specified when function schema is not configured"
 
-ABSENT_TYPES: Final = frozenset(
-    [
-        "ipaddress",
-        "hyperloglog",
-        "p4hyperloglog",
-        "qdigest",
-        "tdigest",
-        "setdigest",
-        "geometry",
-        "sphericalgeography",
-        "bingtile",
-        "kdbtree",
-        "color",
-        "variant",
-    ]
-)
-"""Trino's types that this engine lacks."""
 _NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 _CONSTANTS: Final[dict[str, Any]] = {
     "string": str,
@@ -72,42 +51,8 @@ _CONSTANTS: Final[dict[str, Any]] = {
 }
 
 
-def read_type(name: s.TypeName) -> Type:
-    # Imported here: types load Arrow, which completion does not need.
-    from rowmerge_nb.spi.types import TypeRangeError, parse_type
-
-    # Names of fields are in lower case unless quoted; those of types may be quoted, too.
-    text = re.sub(
-        r"""("(?:[^"]|"")*")|--[^\r\n]*|/\*(?s:.*?)\*/|[^"/-]+|.""",
-        lambda part: (
-            (part[1] or " ") if part[0][:2] in {"--", "/*"} or part[1] else part[0].lower()
-        ),
-        name.text,
-    ).strip()
-    text = re.sub(r'^"(\w+)"', lambda base: base[1].lower(), text)
-    try:
-        return parse_type(
-            re.sub(r"(?is)^(time|timestamp)(.*?)\s+without\s+time\s+zone$", r"\1\2", text)
-        )
-    except ValueError as error:
-        code, message = "TYPE_MISMATCH", f"Unknown type: {formatted_type(name.text)}"
-        absent = next(
-            (word for word in re.findall(r"\w+", name.text.lower()) if word in ABSENT_TYPES), None
-        )
-        if re.search(r"\btime\s*(\(\s*\d+\s*\))?\s*with\s+time\s+zone\b", name.text.lower()):
-            absent = "time with time zone"
-        if absent is not None:
-            code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
-        hint = type_hint(name.text)
-        if isinstance(error, TypeRangeError) and error.base == "decimal":
-            code, message = "INVALID_FUNCTION_ARGUMENT", str(error)
-        elif isinstance(error, TypeRangeError):
-            hint = f"{error}."
-        raise AnalysisError(message, code=code, hint=hint).at(name.span) from None
-
-
 class DefinitionReader(AccessReader):
-    """Parses CREATE, DROP, TRUNCATE, SHOW and DESCRIBE."""
+    """Parses CREATE, DROP, ALTER, COMMENT, TRUNCATE and CALL."""
 
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
         raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(
@@ -696,7 +641,7 @@ class DefinitionReader(AccessReader):
             self._refuse_now(
                 start,
                 (
-                    _WITHOUT_PATH
+                    WITHOUT_PATH
                     if len(self.table_name().parts) == 1
                     else ("This connector does not support creating functions")
                 ),
@@ -723,7 +668,7 @@ class DefinitionReader(AccessReader):
             self.expect("(")
             message = "This connector does not support dropping functions"
             self._refuse_now(
-                start, _WITHOUT_PATH if len(name.parts) == 1 else message, "DROP FUNCTION"
+                start, WITHOUT_PATH if len(name.parts) == 1 else message, "DROP FUNCTION"
             )
         cascades = self.accept("CASCADE", "RESTRICT")
         self.expect_end()
@@ -779,94 +724,3 @@ class DefinitionReader(AccessReader):
             self._second("RENAME", "TO")
             self.table_name()
         self._refuse_read()
-
-    # -- SHOW -----------------------------------------------------------------------------------------------------
-
-    def _describe(self) -> st.Show | st.DescribePrepared:
-        if self.at_prepared_description():
-            self.take()
-            output = self.take().word == "OUTPUT"
-            return st.DescribePrepared(*self.whole(), self.identifier(), output)
-        if self.take().word == "DESCRIBE":
-            self.note("'INPUT'", "'OUTPUT'")
-        return st.Show(*self.whole(), "COLUMNS", self.table_name())
-
-    def at_prepared_description(self) -> bool:
-        """Return whether DESCRIBE INPUT or OUTPUT begins here; these can be table names."""
-        return (
-            self.token.word == "DESCRIBE"
-            and self.ahead().word in {"INPUT", "OUTPUT"}
-            and self.at_identifier(self.ahead(2))
-        )
-
-    def _show(self) -> st.Statement:
-        start = self.index
-        self.take()
-        if self.at(*_ACCESS):
-            self._show_roles(start)
-        shown_kind = self.expect(
-            "BRANCHES",
-            "CATALOGS",
-            "COLUMNS",
-            "CREATE",
-            "FUNCTIONS",
-            "SCHEMAS",
-            "SESSION",
-            "STATS",
-            "TABLES",
-        ).word
-        if shown_kind == "BRANCHES":
-            self.expect("FROM", "IN")
-            self.expect("TABLE")
-            return st.Show(*self.whole(), shown_kind, self.table_name())
-        if shown_kind == "SESSION":
-            self._refuse_later(start, hint=SESSION_HINT)
-        if shown_kind == "STATS":
-            self._refuse_statistics(start)
-        if shown_kind == "CREATE":
-            if self.accept("FUNCTION"):
-                function = self.table_name()
-                self.expect_end()
-                function_name = ".".join(part.value for part in function.parts)
-                message = (
-                    _WITHOUT_PATH
-                    if len(function.parts) == 1
-                    else f"Function '{function_name}' not found"
-                )
-                self._refuse_now(start, message, "SHOW CREATE FUNCTION")
-            if self.at("MATERIALIZED"):
-                self.take()
-                self._refuse_materialized(start)
-                self.expect("VIEW")
-                self.table_name()
-                self._refuse_read()
-            shown_kind = f"CREATE {self.expect('SCHEMA', 'TABLE', 'VIEW').word}"
-            return st.Show(*self.whole(), shown_kind, self.table_name())
-        name = None
-        if shown_kind == "COLUMNS":
-            self.expect("FROM", "IN")
-            name = self.table_name()
-        elif shown_kind not in {"CATALOGS", "SESSION"} and self.accept("FROM", "IN"):
-            name = self._catalog_name() if shown_kind == "SCHEMAS" else self.table_name()
-        like = self._pattern() if self.accept("LIKE") else None
-        escape = self._pattern() if like is not None and self.accept("ESCAPE") else None
-        return st.Show(*self.whole(), shown_kind, name, like, escape)
-
-    def _catalog_name(self) -> st.TableName:
-        name = self.identifier()
-        return st.TableName((name,), name.span)
-
-    def _refuse_statistics(self, start: int) -> NoReturn:
-        self._refuse_later(start, hint=_NO_STATISTICS)
-        self.expect("FOR")
-        if self.accept("("):
-            self.note("'WITH'")
-            self.query()
-            self.close(")")
-        else:
-            self.table_name()
-        self._refuse_read()
-
-    def _pattern(self) -> s.Literal:
-        span = self.token.span
-        return s.Literal(span, "string", self._text())

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from rowmerge_nb.base.errors import AnalysisError, ParseError, RowMergeError
 from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.parser.access import NO_USERS
-from rowmerge_nb.sql.parser.definition_reader import DefinitionReader
 from rowmerge_nb.sql.parser.literals import STRINGS
+from rowmerge_nb.sql.parser.show_reader import ShowReader
 from rowmerge_nb.sql.parser.token_reader import EXTENDED
 from rowmerge_nb.sql.parser.tokens import Runs, TokenKind, tokenize
 from rowmerge_nb.sql.session_properties import SESSION_HINT
@@ -170,7 +170,7 @@ def name_parts(text: str) -> list[str]:
     return [part.value for part in _read(text, StatementReader.table_name).parts]
 
 
-class StatementReader(DefinitionReader):
+class StatementReader(ShowReader):
     def statement(self) -> st.Statement:
         statement = self._statement()
         described = self.described(statement)

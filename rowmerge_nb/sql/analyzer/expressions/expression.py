@@ -56,7 +56,7 @@ from rowmerge_nb.sql.analyzer.expressions.query_values import (
 )
 from rowmerge_nb.sql.analyzer.expressions.subscripts import subscript
 from rowmerge_nb.sql.functions.overloads import is_aggregate, is_window
-from rowmerge_nb.sql.parser.definition_reader import read_type
+from rowmerge_nb.sql.parser.type_names import read_type
 from rowmerge_nb.sql.tree import json_expressions as j
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, Type
 from rowmerge_nb.sql.analyzer.scope import Scope
-from rowmerge_nb.sql.parser.definition_reader import read_type
+from rowmerge_nb.sql.parser.type_names import read_type
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.type_rules import can_coerce, listed_types

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
-from rowmerge_nb.sql.parser.definition_reader import read_type
 from rowmerge_nb.sql.parser.json_sequences import PathRefusedError, PathSyntaxError, parse_path
+from rowmerge_nb.sql.parser.type_names import read_type
 from rowmerge_nb.sql.tree import json_expressions as j
 from rowmerge_nb.sql.tree.json_paths import PathVariable, parts_of_path
 from rowmerge_nb.sql.tree.statements import Span

@@ -20,7 +20,7 @@ from rowmerge_nb.sql.analyzer.expressions.typed_literals import (
     typed_literal,
 )
 from rowmerge_nb.sql.functions.foreign_names import literal_hint
-from rowmerge_nb.sql.parser.definition_reader import ABSENT_TYPES
+from rowmerge_nb.sql.parser.type_names import ABSENT_TYPES
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.type_rules import cast_type, varchar_of
