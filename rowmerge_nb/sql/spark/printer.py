@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import replace
 from functools import partial, reduce
 from itertools import groupby
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.names import backquoted
-from rowmerge_nb.spi.types import UNKNOWN, VARCHAR, Type
-from rowmerge_nb.sql.functions.json_functions import LITERAL
-from rowmerge_nb.sql.spark.arithmetic import absolute, arithmetic, divisor, negation
-from rowmerge_nb.sql.spark.casts.moment_casts import zoned_value
-from rowmerge_nb.sql.spark.casts.spark_casts import cast, shown, store
+from rowmerge_nb.spi.types import VARCHAR, Type
+from rowmerge_nb.sql.spark.arithmetic import arithmetic, negation
+from rowmerge_nb.sql.spark.casts.spark_casts import cast, store
 from rowmerge_nb.sql.spark.chains import MOST_TRIED, chain_text, unrolled
 from rowmerge_nb.sql.spark.comparisons import (
     ELEMENT_SEARCHES,
-    certain_keys,
     compared,
     distinct,
     element_search,
@@ -33,12 +29,14 @@ from rowmerge_nb.sql.spark.extremes import (
     sort_key,
     sorted_array,
 )
+from rowmerge_nb.sql.spark.function_templates import Template
 from rowmerge_nb.sql.spark.joni_patterns import pattern_text, replaced_by_lambda, with_missing
 from rowmerge_nb.sql.spark.json.paths import at_path
 from rowmerge_nb.sql.spark.json.sql_json import JSON_CALLS
 from rowmerge_nb.sql.spark.lookup import looked_up
 from rowmerge_nb.sql.spark.maps import as_entries, as_maps
 from rowmerge_nb.sql.spark.marks import marked
+from rowmerge_nb.sql.spark.printed_constants import constant_text
 from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.spark.volatile import (
     bound,
@@ -55,11 +53,8 @@ from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_YEAR,
     has_map,
     is_float,
-    is_integer,
-    is_zoned,
     parts_of,
     spark_type,
-    without_unknown,
 )
 
 if TYPE_CHECKING:
@@ -72,7 +67,6 @@ _SHORT: Final = 1_000
 text grow exponentially.
 """
 _EXTRACTING: Final = frozenset({"regexp_extract", "regexp_extract_all"})
-_SUFFIX: Final = {"tinyint": "Y", "smallint": "S", "integer": "", "bigint": "L"}
 
 
 def print_spark(node: e.Typed, *, safe: bool = False) -> str:
@@ -134,7 +128,7 @@ class _Printer:
         if isinstance(node, e.Column):
             return backquoted(node.symbol)
         if isinstance(node, e.Constant):
-            return _constant(node.type, node.value)
+            return constant_text(node.type, node.value)
         text = self.plain(node)
         return text if node.origin is None else marked(text, node.origin)
 
@@ -408,31 +402,7 @@ class _Printer:
     def _fill(
         self, template: str, texts: list[str], sql_type: Type, rows: str = "", distinct: str = ""
     ) -> str:
-        def filled(match: re.Match[str]) -> str:
-            name = match.group(1)
-            if name == "*":
-                return ", ".join(texts)
-            if name == "type":
-                return spark_type(without_unknown(sql_type))
-            if name == "absolute":
-                return absolute(texts[0], sql_type)
-            if name == "certain keys":
-                return certain_keys(texts[0], sql_type.parameters[0], self.failure, shown)
-            if name in {"rows", "distinct"}:
-                return rows if name == "rows" else distinct
-            if name.startswith("fail:"):
-                _, code, message = name.split(":", 2)
-                return self.failure(code, *_message(message, texts, sql_type))
-            if name.startswith("int:"):
-                return _as_int(texts[int(name[4:])])
-            if name.startswith("divisor:"):
-                return divisor(texts[int(name[8:])], safe=self.safe)
-            if " " in name:
-                names, body = texts[int(name[0])].split(" -> ", 1)
-                return names if name.endswith("names") else body
-            return texts[int(name)]
-
-        return _MARK.sub(filled, template)
+        return Template(texts, sql_type, self.failure, self.safe, rows, distinct).fill(template)
 
     # -- queries' parts -------------------------------------------------------------------------------------------
 
@@ -624,119 +594,7 @@ _INTERVAL_UNITS: Final = {INTERVAL_DAY: "SECOND", INTERVAL_YEAR: "MONTH"}
 _RANKING: Final = frozenset(
     {"row_number", "rank", "dense_rank", "percent_rank", "cume_dist", "ntile", "lag", "lead"}
 )
-_MARK: Final = re.compile(
-    r"\{(\*|type|absolute|certain keys|rows|distinct|fail:[^{}]+|(?:int|divisor):\d|\d(?: names|"
-    r" body)?)\}"
-)
-
-
-def _message(template: str, texts: list[str], sql_type: Type) -> list[str]:
-    """Return the parts of a message: ``$0`` an argument, ``$(...)`` Spark SQL over arguments,
-    ``$key(...)`` a map's key.
-    """
-    parts: list[str] = []
-    plain = ""
-    offset = 0
-    while offset < len(template):
-        end = offset + 1
-        if template[offset] != "$":
-            plain += template[offset]
-            offset = end
-            continue
-        inner = template[end]
-        is_key = template.startswith("key(", end)
-        if inner == "(" or is_key:
-            opening = template.index("(", end)
-            end = _closing(template, opening)
-            inner = template[opening + 1 : end]
-        sql = re.sub(
-            r"\$(\d)", lambda match: texts[int(match[1])], inner if len(inner) > 1 else f"${inner}"
-        )
-        value = (
-            once(lambda key: shown(key, sql_type.parameters[0]), sql)
-            if is_key
-            else f"CAST({sql} AS STRING)"
-        )
-        parts += [*([e.text_literal(plain)] if plain else []), value]
-        plain, offset = "", end + 1
-    return [*parts, *([e.text_literal(plain)] if plain else [])]
-
-
-def _closing(text: str, opening: int) -> int:
-    depth = 0
-    for index in range(opening, len(text)):
-        depth += (text[index] == "(") - (text[index] == ")")
-        if depth == 0:
-            return index
-    raise AssertionError(text)
-
-
-_INTEGER_LITERAL: Final = re.compile(r"(?:CAST\()?\(?(-?\d{1,9})L?\)?(?: AS BIGINT\))?")
-
-
-def _as_int(text: str) -> str:
-    literal = _INTEGER_LITERAL.fullmatch(text)
-    if literal:
-        return f"({literal[1]})" if literal[1].startswith("-") else literal[1]
-    return (
-        f"CAST(CASE WHEN {text} > 2147483647 THEN 2147483647 WHEN {text} < -2147483648 THEN"
-        f" -2147483648 ELSE {text} END AS INT)"
-    )
-
-
-def _constant(sql_type: Type, value: str | None) -> str:
-    if value is None:
-        return "NULL" if sql_type == UNKNOWN else f"CAST(NULL AS {spark_type(sql_type)})"
-    if is_integer(sql_type):
-        text = f"{value}{_SUFFIX[sql_type.base]}"
-        return f"({text})" if value.startswith("-") else text
-    if is_zoned(sql_type):
-        moment, zone = value.rsplit(" ", 1)
-        return zoned_value(f"TIMESTAMP'{moment}'", e.text_literal(zone))
-    writer = _CONSTANTS.get(sql_type.base)
-    return (
-        writer(sql_type, value)
-        if writer
-        else f"CAST({e.text_literal(value)} AS {spark_type(sql_type)})"
-    )
-
-
-def _double(_kind: Type, value: str) -> str:
-    number = float(value)
-    if number in {float("inf"), float("-inf")} or number != number:  # noqa: PLR0124 - NaN is the number unlike itself
-        return f"CAST('{'NaN' if number != number else 'Infinity' if number > 0 else '-Infinity'}' AS DOUBLE)"  # noqa: PLR0124
-    text = f"{number!r}D".upper()
-    return f"({text})" if text.startswith("-") else text
-
-
-def _interval(_kind: Type, value: str) -> str:
-    """Write an interval with separate days, since Spark takes twelve digits of seconds."""
-    sign = "-" if value.startswith("-") else ""
-    whole, fraction = value.removeprefix("-").split(".")
-    days, seconds = divmod(int(whole), 86400)
-    return f"make_dt_interval({sign}{days}, 0, 0, {_signed(f'{sign}{seconds}.{fraction}BD')})"
-
-
-def _signed(number: str) -> str:
-    return f"({number})" if number.startswith("-") else number
-
-
 _LONG_RUN: Final = 10
-_CONSTANTS: Final[dict[str, Callable[[Type, str], str]]] = {
-    "boolean": lambda _k, v: v,
-    "varchar": lambda _k, v: e.text_literal(v),
-    "char": lambda _k, v: e.text_literal(v),
-    "uuid": lambda _k, v: e.text_literal(v),
-    "json": lambda _k, v: LITERAL.replace("{0}", e.text_literal(v)),
-    "varbinary": lambda _k, v: f"X'{v}'",
-    "date": lambda _k, v: f"DATE'{v}'",
-    "timestamp": lambda _k, v: f"TIMESTAMP_NTZ'{v}'",
-    "timestamp with time zone": lambda _k, v: f"TIMESTAMP'{v}'",
-    "time": lambda _k, v: f"TIME'{v}'",
-    "double": _double,
-    "interval day to second": _interval,
-    "interval year to month": lambda _k, v: f"make_ym_interval(0, {v})",
-}
 
 
 def _plain_pattern(node: e.Typed, text: str) -> str:
