@@ -310,39 +310,52 @@ def _about_row(
 ) -> Iterator[Question]:
     row, why = _row(journey), gist_of(journey)
     if journey.source is not None:
-        has_partner = "yes" if journey.join is Join.MATCHED else "no"
-        because = (
-            "ON is true for it and a row of the target."
-            if has_partner == "yes"
-            else "ON is true for no row of the target."
-        )
-        yield Question(
-            "join",
-            f"Does the source row {_values(journey.source)} have a partner in the target?",
-            ("yes", "no"),
-            has_partner,
-            because,
-        )
+        yield _about_partner(journey, journey.source)
     if journey.join is Join.CHOSEN:
         yield _about_where(trace, journey.target or {}, "yes", why)
     else:
         takes = heads[journey.case_number] if journey.case_number >= 0 else "no clause"
         yield Question("clause", f"Which clause takes {row}?", clauses, takes, why)
+        yield from _about_conditions(journey, row)
+    yield from _about_repetition(trace, journey)
+    yield _about_page(trace, journey, row)
+    yield from _about_paradigm(trace, journey, row)
+    yield from _about_writer(trace, journey, row)
+
+
+def _about_partner(journey: Journey, source: Mapping[str, Any]) -> Question:
+    has_partner = journey.join is Join.MATCHED
+    return Question(
+        "join",
+        f"Does the source row {_values(source)} have a partner in the target?",
+        ("yes", "no"),
+        "yes" if has_partner else "no",
+        (
+            "ON is true for it and a row of the target."
+            if has_partner
+            else "ON is true for no row of the target."
+        ),
+    )
+
+
+def _about_conditions(journey: Journey, row: str) -> Iterator[Question]:
     for verdict in journey.verdicts:
+        condition = verdict.condition
         if (
-            verdict.condition is not None
-            and verdict.condition.answer in _TRUTHS
+            condition is not None
+            and condition.answer in _TRUTHS
             and verdict.fate is not Fate.NOT_REACHED
-            and journey.join is not Join.CHOSEN
         ):
-            text = f"What is the value of {_code(verdict.condition.term.text)} for {row}?"
             yield Question(
                 "condition",
-                text,
+                f"What is the value of {_code(condition.term.text)} for {row}?",
                 tuple(_TRUTHS.values()),
-                _TRUTHS[verdict.condition.answer],
-                f"It is {_TRUTHS[verdict.condition.answer]}{because_of(verdict.condition)}.",
+                _TRUTHS[condition.answer],
+                f"It is {_TRUTHS[condition.answer]}{because_of(condition)}.",
             )
+
+
+def _about_repetition(trace: Trace, journey: Journey) -> Iterator[Question]:
     if (
         journey.join is Join.MATCHED
         and journey.operation in _CHANGES
@@ -355,6 +368,9 @@ def _about_row(
             "fail",
             f"{_TWICE[trace.settings.duplicates]} The error is {code(DuplicateMatchError.default_code)}.",
         )
+
+
+def _about_page(trace: Trace, journey: Journey, row: str) -> Question:
     rows = str(len(journey.becomes))
     reasons = {
         "0": "The row changes nothing, so no row leaves `transform_page`.",
@@ -363,28 +379,35 @@ def _about_row(
     because = reasons.get(
         rows, "The paradigm has an update as a delete of the old row and an insert of the new one."
     )
-    yield Question(
+    return Question(
         "page", f"How many rows leave `transform_page` for {row}?", ("0", "1", "2"), rows, because
     )
+
+
+def _about_paradigm(trace: Trace, journey: Journey, row: str) -> Iterator[Question]:
     other = _OTHER.get(trace.settings.paradigm)
     if (
-        journey.operation is Operation.UPDATE
-        and other is not None
-        and not (other == "CHANGE_ONLY_UPDATED_COLUMNS" and _is_changed_twice(trace))
+        journey.operation is not Operation.UPDATE
+        or other is None
+        or (other == "CHANGE_ONLY_UPDATED_COLUMNS" and _is_changed_twice(trace))
     ):
-        answer = "2" if other == "DELETE_ROW_AND_INSERT_ROW" else "1"
-        because = (
-            "It deletes the old row and inserts the new one."
-            if answer == "2"
-            else "An update stays one row."
-        )
-        yield Question(
-            "paradigm",
-            f"How many rows would leave `transform_page` for {row} under `{other}`?",
-            ("0", "1", "2"),
-            answer,
-            because,
-        )
+        return
+    answer = "2" if other == "DELETE_ROW_AND_INSERT_ROW" else "1"
+    because = (
+        "It deletes the old row and inserts the new one."
+        if answer == "2"
+        else "An update stays one row."
+    )
+    yield Question(
+        "paradigm",
+        f"How many rows would leave `transform_page` for {row} under `{other}`?",
+        ("0", "1", "2"),
+        answer,
+        because,
+    )
+
+
+def _about_writer(trace: Trace, journey: Journey, row: str) -> Iterator[Question]:
     writers = sorted({writer.writer for writer in trace.writers})
     if len(writers) > 1 and len(journey.becomes) == 1 and journey.writers[0] >= 0:
         choices = tuple(f"writer {number}" for number in writers)

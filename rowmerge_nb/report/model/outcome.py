@@ -204,58 +204,62 @@ def _failed(trace: Trace) -> Phrase:
 def _finished(trace: Trace) -> Phrase:
     if trace.kind == "MERGE":
         return (*_changes(trace), *_evolved(trace, "was", "were"), *_sizes(trace))
-    name = Run(visible(trace.target.name), "code")
-    if trace.kind in _DEFINED:
-        what, participle = _DEFINED[trace.kind]
-        missing = (Run(f"There is no such {what.lower()}; nothing was dropped."),)
-        if trace.kind == "ALTER TABLE" and trace.skipped:
-            return (Run("There is nothing to alter."),)
-        skipped = (
-            missing
-            if trace.kind.startswith("DROP")
-            else (Run(f"{what} "), name, Run(" exists already; it was left as it was."))
-        )
-        return skipped if trace.skipped else (Run(f"{what} "), name, Run(f" {participle}."))
     if trace.kind in _SESSION:
         return (Run(_SESSION[trace.kind]),)
+    if trace.kind.startswith("SHOW"):
+        return (Run("The catalogs answered."),)
+    if trace.kind == "SELECT":
+        count = trace.count
+        return (Run("The query ran." if count is None else f"{plural(count, 'row')} selected."),)
+    name = Run(visible(trace.target.name), "code")
+    if trace.kind in _DEFINED:
+        return _defined(trace, name)
+    if trace.kind in {"CREATE TABLE", "CREATE TABLE AS", "DROP TABLE"}:
+        return _created_or_dropped(trace, name)
     if trace.kind in {"RESTORE", "UNDO"}:
-        version = trace.target.version_after
-        if version is None:
-            there = " is as it was before its first version."
-        elif trace.kind == "UNDO":
-            there = f" has its former rows again, in version {version}."
-        else:
-            there = f" is in version {version} now."
-        return (Run("Table "), name, Run(there), *_sizes(trace))
+        return _restored(trace, name)
     if trace.kind == "CALL":
         return (Run("Procedure "), name, Run(" was run."))
     if trace.kind == "ALTER TABLE EXECUTE":
         return _executed(trace, name)
-    if trace.kind.startswith("SHOW"):
-        return (Run("The catalogs answered."),)
-    if trace.kind.startswith("CREATE TABLE") and trace.skipped:
-        return (Run("Table "), name, Run(" exists already; it was left as it was."))
-    if trace.kind == "CREATE TABLE":
-        return (Run("Table "), name, Run(" created."))
-    if trace.kind == "CREATE TABLE AS":
-        with_rows = (
-            f" created with {plural(trace.count, 'row')}."
-            if trace.count is not None
-            else " created."
-        )
-        return (Run("Table "), name, Run(with_rows))
+    return _changed_rows(trace, name)
+
+
+def _defined(trace: Trace, name: Run) -> Phrase:
+    what, participle = _DEFINED[trace.kind]
+    if not trace.skipped:
+        return (Run(f"{what} "), name, Run(f" {participle}."))
+    if trace.kind == "ALTER TABLE":
+        return (Run("There is nothing to alter."),)
+    if trace.kind.startswith("DROP"):
+        return (Run(f"There is no such {what.lower()}; nothing was dropped."),)
+    return (Run(f"{what} "), name, Run(" exists already; it was left as it was."))
+
+
+def _created_or_dropped(trace: Trace, name: Run) -> Phrase:
     if trace.kind == "DROP TABLE":
         if trace.skipped or not trace.target.name:
             return (Run("There is no such table; nothing was dropped."),)
         return (Run("Table "), name, Run(" dropped."))
-    if trace.kind == "SELECT":
-        return (
-            Run(
-                "The query ran."
-                if trace.count is None
-                else f"{plural(trace.count, 'row')} selected."
-            ),
-        )
+    if trace.skipped:
+        return (Run("Table "), name, Run(" exists already; it was left as it was."))
+    if trace.kind == "CREATE TABLE" or trace.count is None:
+        return (Run("Table "), name, Run(" created."))
+    return (Run("Table "), name, Run(f" created with {plural(trace.count, 'row')}."))
+
+
+def _restored(trace: Trace, name: Run) -> Phrase:
+    version = trace.target.version_after
+    if version is None:
+        there = " is as it was before its first version."
+    elif trace.kind == "UNDO":
+        there = f" has its former rows again, in version {version}."
+    else:
+        there = f" is in version {version} now."
+    return (Run("Table "), name, Run(there), *_sizes(trace))
+
+
+def _changed_rows(trace: Trace, name: Run) -> Phrase:
     if is_pushed(trace) and trace.count is None:
         return (
             Run("Rows deleted", "D"),
@@ -264,14 +268,13 @@ def _finished(trace: Trace) -> Phrase:
             Run(" by the connector itself, which does not count them."),
             *_sizes(trace),
         )
-    count = trace.count or 0
     verb, style, preposition = {
         "INSERT": ("inserted", "I", "into"),
         "DELETE": ("deleted", "D", "from"),
         "UPDATE": ("updated", "U", "in"),
     }.get(trace.kind, ("changed", "b", "in"))
     return (
-        Run(f"{plural(count, 'row')} {verb}", style),
+        Run(f"{plural(trace.count or 0, 'row')} {verb}", style),
         Run(f" {preposition} "),
         name,
         *_returned(trace),
