@@ -363,18 +363,26 @@ class TokenReader:
 
     def _hint(self, token: Token) -> str | None:
         before = self.tokens[self._farthest - 1] if self._farthest else token
+        following = self.tokens[min(self._farthest + 1, len(self.tokens) - 1)]
         if token.text == before.text == "=" and before.span.end == token.span.start:
             return "Use = for equality."
-        bracketed = bracketed_name_hint(self.text, token)
-        if bracketed is not None:
-            return bracketed
         split_name = split_name_hint(
             self.text, self.tokens, self._farthest, separable="','" in self._expected
         )
-        if split_name is not None and token.kind is TokenKind.UNKNOWN:
-            return split_name
+        words = sorted(label.strip("'") for label in self._expected)
+        if "<query>" in words:
+            words += ["SELECT", "TABLE", "VALUES"]
+        return (
+            bracketed_name_hint(self.text, token)
+            or (split_name if token.kind is TokenKind.UNKNOWN else None)
+            or self._name_hint(before, token, following)
+            or self._position_hint(before, token, following)
+            or self._dialect_hint(token, words)
+            or self._spelling_hint(before, token, words, split_name)
+        )
+
+    def _name_hint(self, before: Token, token: Token, following: Token) -> str | None:
         pattern = pattern_hint(self.text, self.tokens, self._farthest)
-        following = self.tokens[min(self._farthest + 1, len(self.tokens) - 1)]
         one_name = self._one_name(before, token, following)
         if pattern is not None:
             # A placeholder has a blank before it.
@@ -383,8 +391,12 @@ class TokenReader:
             tables = {read.word for read in self.tokens[: self._farthest - 1]}
             hint = one_name if before.word not in tables else None
             return f"Write the column without the table's name. {hint or ''}".rstrip()
-        if one_name is not None and (token.text == "$" or self._expected in _COLUMN_ENDS):
+        if token.text == "$" or self._expected in _COLUMN_ENDS:
             return one_name
+        return None
+
+    def _position_hint(self, before: Token, token: Token, following: Token) -> str | None:
+        """Return a hint on a word that has its place elsewhere in the statement, or behind it."""
         if (token.word, following.word) == ("PRIMARY", "KEY"):
             return PRIMARY_KEY
         if "<EOF>" in self._expected:
@@ -393,17 +405,19 @@ class TokenReader:
             # These words were taken for aliases.
             if before is not token and before.word in _BEGINS and before.word not in RESERVED:
                 return f"Is a semicolon missing before {before.text}?"
-        words = sorted(label.strip("'") for label in self._expected)
-        if "<query>" in words:
-            words += ["SELECT", "TABLE", "VALUES"]
-        within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
-        if token.word == "RETURNING" and self.tokens[0].word in _CHANGES and not self.extended:
+        first_word = self.tokens[0].word
+        if token.word == "RETURNING" and first_word in _CHANGES and not self.extended:
             return f"Trino has no RETURNING; query the table after the statement. {EXTENDED}"
-        if self.tokens[0].word in {"CREATE", "ALTER"}:
+        if first_word in {"CREATE", "ALTER"}:
             if token.word == "DEFAULT":
                 return "DEFAULT stands between the type and NOT NULL: c bigint DEFAULT 1 NOT NULL."
             if "BINARY_LITERAL" in self._expected:
                 return "The default of a column is a literal, such as 0, 'x' or DATE '2026-01-01'."
+        return None
+
+    def _dialect_hint(self, token: Token, words: Sequence[str]) -> str | None:
+        """Return a hint on a form of another engine or of the extended dialect."""
+        within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
         form = foreign_form_hint(self.text, self.tokens, self._farthest, self._expected)
         if form is not None and not within_merge:
             return form
@@ -418,8 +432,11 @@ class TokenReader:
                 if token.text == "'"
                 else "The double quote is never closed."
             )
-        if form is not None:
-            return form
+        return form
+
+    def _spelling_hint(
+        self, before: Token, token: Token, words: Sequence[str], split_name: str | None
+    ) -> str | None:
         if token.kind is TokenKind.WORD:
             near = nearest(token.word, (word for word in words if word.isalpha()))
             if near:
