@@ -386,73 +386,104 @@ def _member(value: str, target: Type, cast: Cast, around: _Cast) -> str | None:
     return f"coalesce({attempt}, IF({form} <> 'VOID', {refusal}, NULL))"
 
 
+@dataclass(frozen=True)
+class _Variant:
+    """Spark SQL about a scalar in a variant; ``failure`` refuses it."""
+
+    value: str
+    failure: str
+
+    @property
+    def text(self) -> str:
+        return f"try_variant_get({self.value}, '$', 'string')"
+
+    @property
+    def double(self) -> str:
+        return f"try_variant_get({self.value}, '$', 'double')"
+
+    @property
+    def boolean(self) -> str:
+        return f"try_variant_get({self.value}, '$', 'boolean')"
+
+    @property
+    def form(self) -> str:
+        return f"schema_of_variant({self.value})"
+
+    def cases(self, *branches: tuple[str, str]) -> str:
+        """Write a CASE of conditions and values, in which objects and arrays fail."""
+        container = f"{self.form} LIKE 'OBJECT%' OR {self.form} LIKE 'ARRAY%'"
+        cases = ((container, self.failure), *branches)
+        return f"CASE {' '.join(f'WHEN {test} THEN {text}' for test, text in cases)} END"
+
+
 def _from_variant(
     value: str, target: Type, cast: Cast, *, safe: bool, around: _Cast, document: str = ""
 ) -> str | None:
     """Write a scalar from a variant: text as from varchar, numbers rounded, true as 1."""
-    text = f"try_variant_get({value}, '$', 'string')"
-    form = f"schema_of_variant({value})"
-    container = f"{form} LIKE 'OBJECT%' OR {form} LIKE 'ARRAY%'"
-    message = _failure(document or f"to_json({value})", target, safe=safe)
     if target.base in {"array", "map", "row"}:
         return from_json(f"to_json({value})", target, cast, safe=safe, around=around)
     if target.base == "json":
         return escaped(f"to_json({value})")
+    variant = _Variant(value, _failure(document or f"to_json({value})", target, safe=safe))
     if target.base == "varchar":
-
-        def fit(shown: str) -> str:
-            if not (document and target.parameters):
-                return fitting(shown, JSON, target, safe)
-            return (
-                f"CASE WHEN {shown} IS NULL OR char_length({shown}) <= {target.parameters[0]} THEN"
-                f" {shown} ELSE {message} END"
-            )
-
-        whole = fit(text)
-        floating = once(
-            fit,
-            cast(f"try_variant_get({value}, '$', 'double')", DOUBLE, VARCHAR, safe),
-        )
-        return (
-            f"CASE WHEN {container} THEN {message} WHEN {form} = 'DOUBLE' THEN {floating} WHEN"
-            f" {form} <> 'VOID' THEN {whole} END"
-        )
+        return _text_of_variant(variant, target, cast, safe=safe, in_document=bool(document))
     if target.base == "boolean":
-        number = f"try_variant_get({value}, '$', 'double') <> 0"
-        large = (
-            f"{form} LIKE 'DECIMAL(%,0)' AND abs(try_variant_get({value}, '$', 'double')) >"
-            " 9223372036854775807D"
-        )
-        return (
-            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN"
-            f" try_variant_get({value}, '$', 'boolean') WHEN {form} = 'STRING' THEN"
-            f" {cast(text, VARCHAR, target, safe)} WHEN {large} THEN {message} WHEN {form} <>"
-            f" 'VOID' THEN {number} END"
-        )
+        return _boolean_of_variant(variant, target, cast, safe=safe)
     if is_integer(target) or is_float(target) or target.base == "decimal":
-        number = f"try_variant_get({value}, '$', 'double')"
-        floating, read = cast(number, DOUBLE, target, safe), cast(text, VARCHAR, target, safe)
-        whole = read
-        if is_integer(target):
-            whole = (
-                f"coalesce(try_cast({text} AS {spark_type(target)}),"
-                f" {_failure(text, target, safe=safe)})"
-            )
-        if is_integer(target) and target != BIGINT:
-            low, high = -RANGES[target.base] - 0.5, RANGES[target.base] - 0.5
-            far = fail(
-                "NUMERIC_VALUE_OUT_OF_RANGE",
-                text_literal(f"Out of range for {target.base}: "),
-                f"CAST({number} AS STRING)",
-            )
-            floating = (
-                f"IF({number} > {low}D AND {number} < {high}D, {floating},"
-                f" {'NULL' if safe else far})"
-            )
-        one = f"CAST(IF(try_variant_get({value}, '$', 'boolean'), 1, 0) AS {spark_type(target)})"
-        return (
-            f"CASE WHEN {container} THEN {message} WHEN {form} = 'BOOLEAN' THEN {one} WHEN {form} ="
-            f" 'STRING' THEN {read} WHEN {form} = 'BIGINT' OR {form} LIKE 'DECIMAL(%,0)' THEN"
-            f" {whole} WHEN {form} <> 'VOID' THEN {floating} END"
-        )
+        return _number_of_variant(variant, target, cast, safe=safe)
     return None
+
+
+def _text_of_variant(
+    variant: _Variant, target: Type, cast: Cast, *, safe: bool, in_document: bool
+) -> str:
+    def fit(shown: str) -> str:
+        if not (in_document and target.parameters):
+            return fitting(shown, JSON, target, safe)
+        return (
+            f"CASE WHEN {shown} IS NULL OR char_length({shown}) <= {target.parameters[0]} THEN"
+            f" {shown} ELSE {variant.failure} END"
+        )
+
+    floating = once(fit, cast(variant.double, DOUBLE, VARCHAR, safe))
+    form = variant.form
+    return variant.cases((f"{form} = 'DOUBLE'", floating), (f"{form} <> 'VOID'", fit(variant.text)))
+
+
+def _boolean_of_variant(variant: _Variant, target: Type, cast: Cast, *, safe: bool) -> str:
+    form = variant.form
+    large = f"{form} LIKE 'DECIMAL(%,0)' AND abs({variant.double}) > 9223372036854775807D"
+    return variant.cases(
+        (f"{form} = 'BOOLEAN'", variant.boolean),
+        (f"{form} = 'STRING'", cast(variant.text, VARCHAR, target, safe)),
+        (large, variant.failure),
+        (f"{form} <> 'VOID'", f"{variant.double} <> 0"),
+    )
+
+
+def _number_of_variant(variant: _Variant, target: Type, cast: Cast, *, safe: bool) -> str:
+    text, number = variant.text, variant.double
+    floating, read = cast(number, DOUBLE, target, safe), cast(text, VARCHAR, target, safe)
+    whole = read
+    if is_integer(target):
+        whole = (
+            f"coalesce(try_cast({text} AS {spark_type(target)}),"
+            f" {_failure(text, target, safe=safe)})"
+        )
+    if is_integer(target) and target != BIGINT:
+        low, high = -RANGES[target.base] - 0.5, RANGES[target.base] - 0.5
+        far = fail(
+            "NUMERIC_VALUE_OUT_OF_RANGE",
+            text_literal(f"Out of range for {target.base}: "),
+            f"CAST({number} AS STRING)",
+        )
+        floating = (
+            f"IF({number} > {low}D AND {number} < {high}D, {floating}, {'NULL' if safe else far})"
+        )
+    form = variant.form
+    return variant.cases(
+        (f"{form} = 'BOOLEAN'", f"CAST(IF({variant.boolean}, 1, 0) AS {spark_type(target)})"),
+        (f"{form} = 'STRING'", read),
+        (f"{form} = 'BIGINT' OR {form} LIKE 'DECIMAL(%,0)'", whole),
+        (f"{form} <> 'VOID'", floating),
+    )
