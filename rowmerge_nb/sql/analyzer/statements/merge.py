@@ -355,54 +355,15 @@ class _MergeAnalyzer:
         self, clause: st.MergeClause, fields: tuple[ScopeField, ...], source: tuple[ScopeField, ...]
     ) -> a.ClauseAnalysis:
         indexes = self._columns(clause, source)
-        word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(
-            clause.operation, ""
-        )
         scope = Scope(fields)
         condition = self._condition(clause, scope)
-        if clause.star is not None:
-            positional = clause.matching is st.StarMatching.POSITIONS
-            assigned = (
-                self._positioned(clause.star, source)
-                if positional
-                else self._starred(clause.star, source, indexes, clause.operation)
-            )
-        else:
-            site = ExpressionSite(f"MERGE {word}".strip())
-            assigned = [
-                (
-                    assigned_value(
-                        ExpressionAnalyzer(
-                            self.context, scope, site, prefers_target=prefers, named=self.named
-                        ),
-                        self.target,
-                        self.base[index],
-                        value,
-                    ),
-                    value.span,
-                )
-                for prefers, value, index in zip(
-                    self._preferences(clause), clause.values, indexes, strict=True
-                )
-            ]
-            if self.statement.evolution is not None and clause.columns:
-                assigned = [
-                    (
-                        (
-                            value
-                            if self._same_column(column, node, source) is None
-                            else self._with_fields(value, field, span, clause.operation)
-                        ),
-                        span,
-                    )
-                    for (value, span), column, node, field in zip(
-                        assigned,
-                        clause.columns,
-                        clause.values,
-                        [self.base[index] for index in indexes],
-                        strict=True,
-                    )
-                ]
+        assigned = (
+            self._assigned(clause, scope, source, indexes)
+            if clause.star is None
+            else self._positioned(clause.star, source)
+            if clause.matching is st.StarMatching.POSITIONS
+            else self._starred(clause.star, source, indexes, clause.operation)
+        )
         if clause.operation is Operation.INSERT:
             self._check_defaults(clause, indexes)
         values = self._stored(clause, indexes, assigned)
@@ -420,6 +381,50 @@ class _MergeAnalyzer:
             tuple(indexes),
             clause.head.shown(self.context.text),
         )
+
+    def _assigned(
+        self,
+        clause: st.MergeClause,
+        scope: Scope,
+        source: tuple[ScopeField, ...],
+        indexes: Sequence[int],
+    ) -> list[tuple[e.Typed, st.Span]]:
+        word = {Operation.UPDATE: "SET", Operation.INSERT: "INSERT VALUES"}.get(
+            clause.operation, ""
+        )
+        site = ExpressionSite(f"MERGE {word}".strip())
+        columns = [self.base[index] for index in indexes]
+        assigned = [
+            (
+                assigned_value(
+                    ExpressionAnalyzer(
+                        self.context, scope, site, prefers_target=prefers, named=self.named
+                    ),
+                    self.target,
+                    column,
+                    value,
+                ),
+                value.span,
+            )
+            for prefers, value, column in zip(
+                self._preferences(clause), clause.values, columns, strict=True
+            )
+        ]
+        if self.statement.evolution is None or not clause.columns:
+            return assigned
+        return [
+            (
+                (
+                    value
+                    if self._same_column(name, node, source) is None
+                    else self._with_fields(value, column, span, clause.operation)
+                ),
+                span,
+            )
+            for (value, span), name, node, column in zip(
+                assigned, clause.columns, clause.values, columns, strict=True
+            )
+        ]
 
     def _check_defaults(self, clause: st.MergeClause, indexes: Sequence[int]) -> None:
         omitted = [

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
+    from rowmerge_nb.sql.tree import syntax as s
+    from rowmerge_nb.sql.typed.expressions import Typed
 
 _WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
@@ -59,38 +61,10 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         )
         for index, value in zip(indexes, statement.values, strict=True)
     ]
-    column_types = [fields[index].type for index in indexes]
-    if not all(
-        is_assignable(value.type, column_type)
-        for column_type, value in zip(column_types, values, strict=True)
-    ):
-        table, actual = (
-            ", ".join(map(str, column_types)),
-            ", ".join(str(value.type) for value in values),
-        )
-        message = (
-            f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions:"
-            f" [{actual}]"
-        )
-        wrong = first_unfit(column_types, values)
-        field, node = fields[indexes[wrong]], statement.values[wrong]
-        misfit = Misfit(field.name or "", field.type, values[wrong], node.span.of(context.text))
-        context.error(
-            "TYPE_MISMATCH",
-            message,
-            context.statement_span(node.span),
-            misfit.hint(),
-        )
+    _check_types(context, statement, [fields[index] for index in indexes], values)
     assigned_values: list[a.TypedExpression | None] = [None] * len(fields)
     for index, value, node in zip(indexes, values, statement.values, strict=True):
-        column_type = fields[index].type
-        words = f"in the value for column '{fields[index].name}'"
-        if isinstance(value, Column):
-            text, types = node.span.of(context.text), (value.type, column_type)
-            note_stored_zone(context, node.span, text, types, str(fields[index].name))
-        assigned_values[index] = typed(
-            context, context.stored(value, column_type), node.span, words
-        )
+        assigned_values[index] = _stored(context, fields[index], value, node)
     # Before the bindings: RETURNING may read further tables.
     returning = _returning(context, statement, changed, fields, queries)
     return a.UpdateAnalysis(
@@ -107,6 +81,41 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         hidden=tuple(map(as_field, hidden)),
         origins=tuple(context.origins),
     )
+
+
+def _check_types(
+    context: Context, statement: st.Update, columns: Sequence[ScopeField], values: Sequence[Typed]
+) -> None:
+    column_types = [column.type for column in columns]
+    if all(
+        is_assignable(value.type, column_type)
+        for column_type, value in zip(column_types, values, strict=True)
+    ):
+        return
+    table, actual = (
+        ", ".join(map(str, column_types)),
+        ", ".join(str(value.type) for value in values),
+    )
+    wrong = first_unfit(column_types, values)
+    column, node = columns[wrong], statement.values[wrong]
+    misfit = Misfit(column.name or "", column.type, values[wrong], node.span.of(context.text))
+    context.error(
+        "TYPE_MISMATCH",
+        f"UPDATE table column types don't match SET expressions: Table: [{table}], Expressions:"
+        f" [{actual}]",
+        context.statement_span(node.span),
+        misfit.hint(),
+    )
+
+
+def _stored(
+    context: Context, column: ScopeField, value: Typed, node: s.Expression
+) -> a.TypedExpression:
+    if isinstance(value, Column):
+        text, types = node.span.of(context.text), (value.type, column.type)
+        note_stored_zone(context, node.span, text, types, str(column.name))
+    words = f"in the value for column '{column.name}'"
+    return typed(context, context.stored(value, column.type), node.span, words)
 
 
 def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysis:
