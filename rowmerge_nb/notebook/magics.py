@@ -247,9 +247,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             if use.has("layouts"):
                 # The statements run together, and the error has the text of its own.
                 text, offset = next((s for s in statements if s[0] == error.statement), (text, 0))
-            error.statement = error.statement or text
-            _note_line(error, rendered, offset, len(text), first_line)
-            error.__dict__["cell_parts"] = parts
+            _note_line(error, cell, text, offset)
             error.hint = self._engine_hint(error, engine) or error.hint
             planned = any(map(use.has, (*PLANNED, "layouts")))
             report = "" if planned else _what_ran(number, len(statements), error.changed)
@@ -612,23 +610,25 @@ def _ended(hint: str | None, follows: str) -> str | None:
     return hint + "." if hint and follows and not hint.endswith((".", "?", "!")) else hint
 
 
-def _note_line(
-    error: RowMergeError, rendered: Rendered, offset: int, length: int, first_line: int
-) -> None:
-    """Store on the error the cell line of the statement's first line."""
-    if rendered.inserted(offset, offset + length):
-        # The statement is the text of an inserted value.
-        error.cell_line = 1
-        return
-    if error.statement not in {None, rendered.text, rendered.text[offset : offset + length]}:
-        # The error is in the text of an option.
+def _note_line(error: RowMergeError, cell: _Cell, text: str, offset: int) -> None:
+    """Store on the error its statement, the cell line of the statement's first line, and the parts
+    of the report that the cell shows.
+    """
+    error.__dict__["cell_parts"] = cell.parts
+    error.statement = error.statement or text
+    rendered, end = cell.rendered, offset + len(text)
+    if rendered.inserted(offset, end) or error.statement not in {
+        rendered.text,
+        rendered.text[offset:end],
+    }:
+        # The statement is the text of an inserted value, or the error is in the text of an option.
         error.cell_line = 1
         return
     line = error.shown[0] or 1
     at = offset
     for _ in range(line - 1):
         at = rendered.text.find("\n", at) + 1 or at
-    error.cell_line = rendered.source_line(at) - line + first_line
+    error.cell_line = rendered.source_line(at) - line + cell.first_line
 
 
 def _what_ran(number: int, total: int, changed: bool | None) -> str:

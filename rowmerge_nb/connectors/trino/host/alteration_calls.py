@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.handle_json import SPI
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 Request = dict[str, Any]
 Arguments = tuple[Any, ...]
+Method: TypeAlias = "tuple[str, Callable[[HostTransaction, Request], Arguments]]"
 _COLUMN: Final = "ColumnHandle"
 
 
@@ -33,13 +34,25 @@ class AlterationCalls:
         self._plugin = plugin
         self._transactions = transactions
         self._tables = tables
-        methods: dict[str, tuple[str, Callable[[HostTransaction, Request], Arguments]]] = {
+        methods = {**self._of_tables(), **self._of_columns(), **self._of_fields()}
+        self.calls: dict[str, Callable[[Request, memoryview], None]] = {
+            call: self._altering(method, arguments) for call, (method, arguments) in methods.items()
+        }
+
+    # Trino's method and its arguments behind session and table, by call
+
+    def _of_tables(self) -> dict[str, Method]:
+        return {
             "rename_table": ("renameTable", self._new_name),
             "set_table_properties": ("setTableProperties", self._properties),
             "set_table_comment": (
                 "setTableComment",
                 lambda _, request: (_optional_text(request["comment"]),),
             ),
+        }
+
+    def _of_columns(self) -> dict[str, Method]:
+        return {
             "set_column_comment": (
                 "setColumnComment",
                 lambda transaction, request: (
@@ -78,6 +91,10 @@ class AlterationCalls:
                 "dropDefaultValue",
                 lambda *arguments: (self._column(*arguments),),
             ),
+        }
+
+    def _of_fields(self) -> dict[str, Method]:
+        return {
             "add_field": (
                 "addField",
                 lambda _, request: (
@@ -102,9 +119,6 @@ class AlterationCalls:
                 "setFieldType",
                 lambda _, request: (_texts(request["path"]), self._type(request)),
             ),
-        }
-        self.calls: dict[str, Callable[[Request, memoryview], None]] = {
-            call: self._altering(method, arguments) for call, (method, arguments) in methods.items()
         }
 
     def _altering(
