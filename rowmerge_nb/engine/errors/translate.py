@@ -265,40 +265,44 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         return _with_cause(problem_of(text), error)
     if (unfit := _unfit_worker(text)) is not None:
         return _with_cause(unfit, error)
+    ours = (
+        _refused_plan(type(error).__name__, text, step)
+        or _invalid_value(text, step)
+        or _ended(error, text, step)
+    )
+    return _with_cause(ours, error)
+
+
+def _refused_plan(type_name: str, text: str, step: str) -> ExecutionError | None:
+    """Return the error of a statement that Spark cannot plan, whatever the values are."""
     for condition, (message, hint) in _NOT_IN_SPARK.items():
         if condition in text:
-            return _with_cause(
-                ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint), error
-            )
+            return ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=hint)
     if _TOO_DEEP.search(text):
         message = (
             "The statement is too large for Spark: its expressions or queries are nested deeper"
             " than the stack of Spark's threads"
         )
-        return _with_cause(
-            ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT), error
+        return ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT)
+    if type_name == "AnalysisException" and _OF_MAPS.search(text):
+        return ExecutionError(
+            "Keys of maps that hold maps are not supported by this engine: Spark has none",
+            code="NOT_SUPPORTED",
+            step=step,
+            hint="Take the entries for a key: array_sort(map_entries(m)) is an array of rows.",
         )
-    if type(error).__name__ == "AnalysisException" and _OF_MAPS.search(text):
-        message = "Keys of maps that hold maps are not supported by this engine: Spark has none"
-        return _with_cause(
-            ExecutionError(
-                message,
-                code="NOT_SUPPORTED",
-                step=step,
-                hint="Take the entries for a key: array_sort(map_entries(m)) is an array of rows.",
-            ),
-            error,
-        )
-    if type(error).__name__ in {"ParseException", "AnalysisException"}:
+    if type_name in {"ParseException", "AnalysisException"}:
         # An error before execution is a bug in the SQL that we print; it does not depend on the
         # user's rows.
-        message = f"Spark refused the plan: {text.strip().splitlines()[0]}"
-        return _with_cause(
-            ExecutionError(
-                message, step=step, hint="This is an error of rowmerge_nb; please report it."
-            ),
-            error,
+        return ExecutionError(
+            f"Spark refused the plan: {text.strip().splitlines()[0]}",
+            step=step,
+            hint="This is an error of rowmerge_nb; please report it.",
         )
+    return None
+
+
+def _invalid_value(text: str, step: str) -> ExecutionError | None:
     # The rest quotes our SQL, which contains the texts of errors that did not happen.
     marked = _MARKED.search(text.partition("\n== SQL")[0])
     if marked:
@@ -307,21 +311,18 @@ def translate(error: BaseException, step: str) -> RowMergeError:
         ours = Refusal(code, message, step_of_message(message)).error(step)
         ours.origin = None if origin is None else int(origin)
         ours.raised = of_text(text)
-        return _with_cause(ours, error)
+        return ours
     for condition in _CONDITION.findall(text):
         name = condition.split(".")[0]
         if name in _CODES:
             code, message = _CODES[name]
-            return _with_cause(
-                ExecutionError(_with_detail(message, name, text), code=code, step=step), error
-            )
+            return ExecutionError(_with_detail(message, name, text), code=code, step=step)
     pattern = re.search(r"PatternSyntaxException: (.*?)(?: near index \d+)?(?:\n|$)", text)
     if pattern:
-        message = in_trinos_words(pattern[1])
-        return _with_cause(
-            ExecutionError(message, code="INVALID_FUNCTION_ARGUMENT", step=step), error
+        return ExecutionError(
+            in_trinos_words(pattern[1]), code="INVALID_FUNCTION_ARGUMENT", step=step
         )
-    return _with_cause(_ended(error, text, step), error)
+    return None
 
 
 def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
