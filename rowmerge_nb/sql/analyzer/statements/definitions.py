@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
@@ -320,7 +320,19 @@ def listing(
     return a.ListingAnalysis(context.text, (), notices, statement_kind, tuple(columns), tuple(rows))
 
 
-def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
+_FUNCTION_COLUMNS: Final = (
+    "Function",
+    "Return Type",
+    "Argument Types",
+    "Function Type",
+    "Deterministic",
+    "Description",
+)
+_Listing: TypeAlias = tuple[tuple[str, ...], list[tuple[Any, ...]]]
+"""The names of columns, and rows."""
+
+
+def _listed(context: Context, statement: st.Show) -> _Listing:
     tables, name = context.tables, statement.name
     span = context.statement_span(name.span if name is not None else None)
     if statement.kind == "CATALOGS":
@@ -332,16 +344,8 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
                 f"Too many parts in schema name: {'.'.join(part.value for part in name.parts)}",
                 span,
             )
-        header = (
-            "Function",
-            "Return Type",
-            "Argument Types",
-            "Function Type",
-            "Deterministic",
-            "Description",
-        )
         # Schemas have no functions of their own.
-        return header, listed_functions() if name is None else []
+        return _FUNCTION_COLUMNS, listed_functions() if name is None else []
     if statement.kind == "SCHEMAS":
         parts = [part.value for part in name.parts] if name is not None else []
         catalog = parts[0] if parts else tables.default()[0]
@@ -365,18 +369,25 @@ def _listed(context: Context, statement: st.Show) -> tuple[tuple[str, ...], list
             (f"CREATE SCHEMA {column_in_sql(catalog)}.{column_in_sql(schema)}",)
         ]
     assert name is not None
-    if statement.kind == "BRANCHES":
+    return _listed_relation(context, statement.kind, name, span)
+
+
+def _listed_relation(
+    context: Context, statement_kind: str, name: st.TableName, span: st.Span
+) -> _Listing:
+    """Return what SHOW lists of a table or view."""
+    if statement_kind == "BRANCHES":
         context.refuse_view(name, "Branches of views are not supported")
         table = context.target(name, span)
         branches = context.tables.branches(table) if context.keeps_branches(table) else ()
         return ("Branch",), [(branch,) for branch in branches]
-    view = context.view(name, span) if statement.kind == "COLUMNS" else context.known_view(name)
-    if statement.kind == "COLUMNS":
+    view = context.view(name, span) if statement_kind == "COLUMNS" else context.known_view(name)
+    if statement_kind == "COLUMNS":
         columns = view.definition.columns if view is not None else context.table(name, span).columns
         return ("Column", "Type", "Extra", "Comment"), [
             (c.name, str(c.type), "", c.comment or "") for c in columns
         ]
-    if statement.kind == "CREATE VIEW":
+    if statement_kind == "CREATE VIEW":
         return ("Create View",), [(_view_text(context, name, view),)]
     if view is not None:
         context.refuse(
