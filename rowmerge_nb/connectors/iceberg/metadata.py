@@ -9,9 +9,9 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.connectors.iceberg.added_files import add_files, add_vectors
 from rowmerge_nb.connectors.iceberg.default_values import literal_of
 from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
-from rowmerge_nb.connectors.iceberg.fragments import DataFileEntries, DeleteFileEntries
 from rowmerge_nb.connectors.iceberg.handles import (
     HIDDEN,
     IcebergColumn,
@@ -24,7 +24,6 @@ from rowmerge_nb.connectors.iceberg.handles import (
     iceberg_table,
 )
 from rowmerge_nb.connectors.iceberg.iceberg_types import fields_of
-from rowmerge_nb.connectors.iceberg.joined_vectors import write_joined
 from rowmerge_nb.connectors.iceberg.notes import Writer
 from rowmerge_nb.connectors.iceberg.partitions import layout_of, partitioning_of
 from rowmerge_nb.connectors.iceberg.planning import (
@@ -90,7 +89,6 @@ from rowmerge_nb.spi import (
     SystemTable,
     TableExecution,
     TableStatistics,
-    Written,
     own,
 )
 
@@ -747,45 +745,17 @@ class IcebergMetadata(ConnectorMetadata):
     ) -> ConnectorOutputMetadata:
         loaded, transaction = self._transaction.loaded(handle), self._transaction
         change = self._change(handle)
-        entries = (
-            {entry.data_file.file_path: entry.data_file for entry in loaded.read.data}
-            if loaded.read is not None
-            else {}
-        )
-        summaries = []
-        data_files = DataFileEntries(loaded.table, loaded.schema)
-        delete_files = DeleteFileEntries()
         if rewrite is not None and loaded.read is not None:
             change.removed = _rewritten(loaded, handle, {files[n] for n in rewrite.removed})
             change.deleted_from = file_keys(change.removed.data)
-        described = rewrite.added if rewrite is not None else map(json.loads, fragments)
+        described = list(rewrite.added if rewrite is not None else map(json.loads, fragments))
+        summaries = add_files(transaction, loaded, change, files, described)
         deleted: dict[str, list[Any]] = defaultdict(list)
         for fragment_data in described:
             if fragment_data["kind"] == "vector":
                 deleted[files[fragment_data["file"]]].append(vector_of(fragment_data))
-                continue
-            transaction.committed_files.add(fragment_data["path"])
-            description = "data file" if fragment_data["kind"] == "data" else "position delete file"
-            name = fragment_data["path"].removeprefix(f"{handle.location.rstrip('/')}/")
-            summaries.append(
-                Written(description, name, fragment_data["rows"], fragment_data["bytes"])
-            )
-            if fragment_data["kind"] == "data":
-                change.data.append(data_files.entry(fragment_data))
-            else:
-                target = files[fragment_data["file"]]
-                change.deleted_from.add(target)
-                change.deletes.append(delete_files.entry(fragment_data, entries[target]))
         if deleted:
-            vectors = write_joined(
-                loaded.table, handle, transaction.prefix, loaded.read or Content(), deleted
-            )
-            transaction.committed_files.add(vectors.location)
-            change.deletes += vectors.entries
-            change.deleted_from |= deleted.keys()
-            change.removed = Content([], list(vectors.replaced))
-            name = vectors.location.removeprefix(f"{handle.location.rstrip('/')}/")
-            summaries.append(Written("deletion vectors", name, vectors.rows, vectors.size))
+            summaries.append(add_vectors(transaction, loaded, change, deleted))
         properties = {"engine-name": "rowmerge-nb", "rowmerge-nb-query-id": session.query_id}
         if loaded.is_made:
             # The table and its first rows are one commit, which replaces the action of
