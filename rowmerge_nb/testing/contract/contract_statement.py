@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, TypeVar
 
 import pyarrow as pa
 
@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 Row = tuple[Any, ...]
+_Request: TypeAlias = tuple[Any, Operation, int, Row]
+"""A change of one row: its key, the operation, the case number and the row to hand over."""
 
 WRITERS: Final = 3
 _queries = itertools.count(1)
@@ -285,7 +287,6 @@ class PageStatement:
         scanned = self.read(row_id=True)
         *data, row_ids = (column.combine_chunks() for column in scanned.columns)
         columns = self.columns
-        names = [column.name for column in columns]
         rows_before = list(
             zip(
                 *(read_values(c, of.type) for c, of in zip(data, columns, strict=True)), strict=True
@@ -293,6 +294,30 @@ class PageStatement:
         )
         numbers = {identity(row[0]): number for number, row in enumerate(rows_before)}
         old = {key: rows_before[number] for key, number in numbers.items()}
+        requests = self._requests(changes, old, layout)
+        cases = pa.array([number for _, _, number, _ in requests], pa.int32())
+        target_indexes = pa.array(
+            [numbers.get(key) if key is not None else None for key, *_ in requests], pa.int64()
+        )
+        channels = [
+            *(data[index].take(target_indexes) for index in layout.redistribution_columns),
+            *(
+                [pa.array([0] * len(requests), pa.int64())]
+                if layout.before.hash is not None
+                else []
+            ),
+            row_ids.take(target_indexes),
+            _merge_rows(requests, cases, processor.input_schema, layout),
+            cases,
+            pa.array([1] * len(requests), pa.int8()),
+        ]
+        return processor.transform_page(
+            pa.RecordBatch.from_arrays(channels, schema=processor.input_schema)
+        )
+
+    def _requests(
+        self, changes: Changes, old: Mapping[Any, Row], layout: PageLayout
+    ) -> list[_Request]:
         if absent := [
             key
             for key in [*changes.deleted, *(key for key, _ in changes.updated)]
@@ -302,7 +327,8 @@ class PageStatement:
                 f"row {absent[0]!r} is to be changed, and the scan with its row id does not"
                 " return it"
             )
-        requests: list[tuple[Any, Operation, int, Row]] = []
+        names = [column.name for column in self.columns]
+        requests: list[_Request] = []
         for key in map(self._key, changes.deleted):
             old_values = [
                 value if self.era is Era.CURRENT or index in layout.redistribution_columns else None
@@ -316,35 +342,7 @@ class PageStatement:
         requests += [
             (None, Operation.INSERT, len(changes.clauses) + 1, row) for row in changes.inserted
         ]
-        rows = [row for *_, row in requests]
-        cases = pa.array([number for _, _, number, _ in requests], pa.int32())
-        merge_row = list(processor.input_schema.field(layout.before.merge_row).type)
-        values = [
-            pa.array([row[i] for row in rows], merge_row[i].type) for i in layout.merge_row.columns
-        ]
-        control = [
-            pa.array([key is not None for key, *_ in requests]),
-            pa.array([int(o) for _, o, *_ in requests], pa.int8()),
-            cases,
-        ]
-        target_indexes = pa.array(
-            [numbers.get(key) if key is not None else None for key, *_ in requests], pa.int64()
-        )
-        channels = [
-            *(data[index].take(target_indexes) for index in layout.redistribution_columns),
-            *(
-                [pa.array([0] * len(requests), pa.int64())]
-                if layout.before.hash is not None
-                else []
-            ),
-            row_ids.take(target_indexes),
-            pa.StructArray.from_arrays([*values, *control], fields=merge_row),
-            cases,
-            pa.array([1] * len(requests), pa.int8()),
-        ]
-        return processor.transform_page(
-            pa.RecordBatch.from_arrays(channels, schema=processor.input_schema)
-        )
+        return requests
 
     def _key(self, key: Any) -> Hashable:
         return identity(*stored_values([key], self.columns[0].type))
@@ -481,3 +479,17 @@ def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
                 f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle"
                 f" says {column.type} ({column.type.arrow})"
             )
+
+
+def _merge_rows(
+    requests: Sequence[_Request], cases: pa.Array, schema: pa.Schema, layout: PageLayout
+) -> pa.StructArray:
+    fields = list(schema.field(layout.before.merge_row).type)
+    rows = [row for *_, row in requests]
+    values = [pa.array([row[i] for row in rows], fields[i].type) for i in layout.merge_row.columns]
+    control = [
+        pa.array([key is not None for key, *_ in requests]),
+        pa.array([int(operation) for _, operation, *_ in requests], pa.int8()),
+        cases,
+    ]
+    return pa.StructArray.from_arrays([*values, *control], fields=fields)
