@@ -145,16 +145,7 @@ def _exchange_node(
         for (at, style, width), span in zip(outlets, spans(ends[2]), strict=True)
     ]
     ruler = [Box(width=end - start, height=1) for start, end in pairwise(cuts)]
-    head = [bold(exchange.title), mono(GAP + cell(exchange.arguments, 44).text)]
-    if plan.writers:
-        among = (
-            f"{number(len(plan.writers))} of "
-            if plan.among is not None and plan.among > len(plan.writers)
-            else ""
-        )
-        head.append(
-            plain(f"{GAP}→ {among}{plural(max(plan.among or 0, len(plan.writers)), 'writer')}")
-        )
+    head = _exchange_head(plan, exchange)
     notes = [[Box([[muted(note)]], span=len(ruler))] for note in exchange.notes]
     rows = [inlets, [Box([head], span=len(ruler))], *notes, groups]
     if len(names) > 1:
@@ -171,6 +162,20 @@ def _exchange_node(
             ]
         )
     node(graph, "exchange", [*rows, bars, ruler])
+
+
+def _exchange_head(plan: Plan, exchange: Operator) -> list[TextRun]:
+    head = [bold(exchange.title), mono(GAP + cell(exchange.arguments, 44).text)]
+    if plan.writers:
+        among = (
+            f"{number(len(plan.writers))} of "
+            if plan.among is not None and plan.among > len(plan.writers)
+            else ""
+        )
+        head.append(
+            plain(f"{GAP}→ {among}{plural(max(plan.among or 0, len(plan.writers)), 'writer')}")
+        )
+    return head
 
 
 def _named(style: str, rows: int | None) -> str:
@@ -239,6 +244,25 @@ def _sink_node(
 def _one_node(
     graph: graphviz.Digraph, plan: Plan, writer: Operator, arrivals: list[Arrival]
 ) -> tuple[str, str]:
+    rows = _sink_rows(plan, writer, arrivals)
+    node(graph, "writers", rows)
+    for index, arrival in enumerate(arrivals):
+        head = f"writers:i{index}:n"
+        color, rows_in = arrival.style, arrival.rows
+        edge(
+            graph,
+            arrival.port,
+            head,
+            color=color,
+            label=arrival.label,
+            rows=rows_in,
+            dashed=plan.dashed or (plan.counted and not plan.writers),
+            weight=4,
+        )
+    return "writers", writer.carries
+
+
+def _sink_rows(plan: Plan, writer: Operator, arrivals: list[Arrival]) -> list[list[Box]]:
     name, method = _SINKS[writer.kind]
     word = "split" if writer.kind in CHANGERS else "writer"
     span = max(len(arrivals), 1)
@@ -282,18 +306,4 @@ def _one_node(
                 )
             ]
         )
-    node(graph, "writers", rows)
-    for index, arrival in enumerate(arrivals):
-        head = f"writers:i{index}:n"
-        color, rows_in = arrival.style, arrival.rows
-        edge(
-            graph,
-            arrival.port,
-            head,
-            color=color,
-            label=arrival.label,
-            rows=rows_in,
-            dashed=plan.dashed or (plan.counted and not plan.writers),
-            weight=4,
-        )
-    return "writers", writer.carries
+    return rows

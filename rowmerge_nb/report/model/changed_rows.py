@@ -161,15 +161,9 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
         changing = np.arange(sample.after.num_rows)
     counts = operation_counts(trace)
     by_operation = [counts.get(style) or 0 for style in "IUD"]
-    total = sum(by_operation) if counts and None not in counts.values() else len(changing)
-    untouched = None
-    if trace.target.rows_before is not None and counts and None not in counts.values():
-        changed = _changed_targets(sample)
-        untouched = max(
-            trace.target.rows_before
-            - (by_operation[1] + by_operation[2] if changed is None else len(changed)),
-            0,
-        )
+    is_counted = bool(counts) and None not in counts.values()
+    total = sum(by_operation) if is_counted else len(changing)
+    untouched = _untouched(trace, sample, by_operation) if is_counted else None
     limit = row_limit(len(columns))
     sampled = rows_of(sample, changing[:limit])
     changes = _with_store_values(
@@ -212,6 +206,17 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
             if resulting_rows
             else ""
         ),
+    )
+
+
+def _untouched(trace: Trace, sample: PageSample, by_operation: Sequence[int]) -> int | None:
+    """Return the number of unchanged target rows; None if the number of rows is unknown."""
+    if trace.target.rows_before is None:
+        return None
+    changed = _changed_targets(sample)
+    _, updated, deleted = by_operation
+    return max(
+        trace.target.rows_before - (updated + deleted if changed is None else len(changed)), 0
     )
 
 
