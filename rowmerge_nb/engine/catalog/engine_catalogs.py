@@ -26,7 +26,7 @@ from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
 from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
-from rowmerge_nb.spi.metadata import ConnectorTableMetadata
+from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.missing_catalog import unconnected_catalog
 from rowmerge_nb.sql.parser.statement_reader import name_parts
@@ -162,17 +162,7 @@ class Catalogs:
                 code="COLUMN_TYPE_UNKNOWN",
                 hint="Give the column a type, as frame.astype({...}) does.",
             )
-        known = [column.name.lower() for column in data.columns]
-        required = {
-            column.lower()
-            for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))
-        }
-        if missing := sorted(required - set(known)):
-            raise AnalysisError(
-                f"'{missing[0]}' is to be NOT NULL, and the table has no such column",
-                code="COLUMN_NOT_FOUND",
-                hint=f"Its columns are: {', '.join(column.name for column in data.columns)}.",
-            )
+        required = _required_columns(data.columns, not_null, primary_key)
         properties = {
             "paradigm": getattr(paradigm, "name", paradigm),
             "partitioned_by": names_of(partitioned_by, "partitioned_by"),
@@ -393,3 +383,20 @@ class Catalogs:
         finally:
             with suppress(Exception):
                 transaction.rollback()
+
+
+def _required_columns(
+    columns: Sequence[ColumnMetadata], not_null: Sequence[str], primary_key: Sequence[str]
+) -> set[str]:
+    """Return the lower-case names of the NOT NULL columns of a registered DataFrame."""
+    required = {
+        column.lower()
+        for column in (*names_of(not_null, "not_null"), *names_of(primary_key, "primary_key"))
+    }
+    if missing := sorted(required - {column.name.lower() for column in columns}):
+        raise AnalysisError(
+            f"'{missing[0]}' is to be NOT NULL, and the table has no such column",
+            code="COLUMN_NOT_FOUND",
+            hint=f"Its columns are: {', '.join(column.name for column in columns)}.",
+        )
+    return required
