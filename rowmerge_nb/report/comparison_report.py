@@ -178,23 +178,9 @@ def _lines(
         for sentence in (*reasons(comparison), *notices(comparison))
         for line in textwrap.wrap(sentence, WIDTH)
     ]
-    rows = [[comparison.by, "", *(side.name for side in sides)]]
-    rows += [
-        [m.name, "≠" if m.differs else "", *metric_texts(comparison, m)]
-        for m in comparison.metrics
-        if m.left or m.right
-    ]
-    lines += ["", *(line.rstrip() for line in columns_of(rows))]
+    lines += ["", *_metric_lines(comparison)]
     if comparison.differences:
-        lines += ["", "Rows that differ"]
-        table = [["side", "does", "times", *column_names(comparison)]]
-        table += [
-            [d.side, d.what, str(d.times), *(_text(cell(v)) for v in d.row)]
-            for d in comparison.differences[:SHOWN]
-        ]
-        lines += columns_of(table, right={2})
-        if (more := len(comparison.differences) - SHOWN) > 0:
-            lines.append(f"and {more:,} more")
+        lines += ["", "Rows that differ", *_difference_lines(comparison)]
     if (report := changed_rows(comparison)) is not None:
         lines += ["", *diff_lines(report)]
     if both:
@@ -220,6 +206,28 @@ def _lines(
             f"Plan; < {sides[0].name}, > {sides[1].name}" if marked else "Plan, the same of both",
         ]
         lines += [f"{line.side or ' '} {line.text}" if marked else line.text for line in plan]
+    return lines
+
+
+def _metric_lines(comparison: Comparison) -> list[str]:
+    rows = [[comparison.by, "", comparison.left.name, comparison.right.name]]
+    rows += [
+        [m.name, "≠" if m.differs else "", *metric_texts(comparison, m)]
+        for m in comparison.metrics
+        if m.left or m.right
+    ]
+    return [line.rstrip() for line in columns_of(rows)]
+
+
+def _difference_lines(comparison: Comparison) -> list[str]:
+    table = [["side", "does", "times", *column_names(comparison)]]
+    table += [
+        [d.side, d.what, str(d.times), *(_text(cell(v)) for v in d.row)]
+        for d in comparison.differences[:SHOWN]
+    ]
+    lines = [*columns_of(table, right={2})]
+    if (more := len(comparison.differences) - SHOWN) > 0:
+        lines.append(f"and {more:,} more")
     return lines
 
 
