@@ -125,17 +125,7 @@ class StatementTables:
             handle = metadata.get_versioned_table_handle(session, name, version)
         if handle is None:
             return self._frame(str(frame_name(parts[0], frames)), version) if frames else None
-        qualified = f"{catalog}.{schema}.{table}"
-        unread = [f for f in frames if self._registered.get(qualified) != id(self._namespace[f])]
-        if unread:
-            table_name = name_in_sql((catalog, schema, table))
-            self._hidden_frames |= dict.fromkeys(unread, table_name)
-            self.notices.append(
-                Notice(
-                    f"'{parts[0]}' is the table {table_name}; the DataFrame of that name is not"
-                    f" read. To read it, give it another name: {unread[0]}_df = {unread[0]}"
-                )
-            )
+        self._notice_hidden_frames(parts[0], (catalog, schema, table), frames)
         table_metadata = metadata.get_table_metadata(session, handle)
         rows = metadata.row_count(session, handle)
         return TableBinding(
@@ -154,6 +144,22 @@ class StatementTables:
             version=version,
             checks_reads=metadata.checks_reads,
         )
+
+    def _notice_hidden_frames(
+        self, word: str, name: tuple[str, str, str], frames: Sequence[str]
+    ) -> None:
+        """Add a notice on DataFrames that have the name of a table and not its rows."""
+        registered_frame = self._registered.get(".".join(name))
+        unread = [frame for frame in frames if registered_frame != id(self._namespace[frame])]
+        if unread:
+            table_name = name_in_sql(name)
+            self._hidden_frames |= dict.fromkeys(unread, table_name)
+            self.notices.append(
+                Notice(
+                    f"'{word}' is the table {table_name}; the DataFrame of that name is not"
+                    f" read. To read it, give it another name: {unread[0]}_df = {unread[0]}"
+                )
+            )
 
     def _information(
         self,
