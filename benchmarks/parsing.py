@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.measure import timed
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.notebook.template import render
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableVersion
+    from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.typed.expressions import Typed
@@ -66,21 +68,10 @@ class Tables:
         """Return whether it is the one schema."""
         return schema == "default"
 
-    def stores_defaults(self, catalog: str) -> bool:
-        """Return whether defaults are kept, as in memory."""
-        return True
-
-    def cascades(self, catalog: str) -> bool:
-        """Return whether schemas go with what they hold, as in memory."""
-        return True
-
-    def replaces_tables(self, catalog: str) -> bool:
-        """No table takes the place of another one, as in memory."""
-        return False
-
-    def keeps_sizes(self, catalog: str) -> bool:
-        """Every table keeps the lengths and precisions of its query."""
-        return True
+    def store(self, catalog: str) -> ConnectorMetadata:
+        """Return the metadata of a store in memory."""
+        connector = MemoryConnector()
+        return connector.get_metadata(connector.begin_transaction())
 
     def settings(self) -> dict[str, str]:
         """No property of the session was set."""
@@ -90,29 +81,9 @@ class Tables:
         """Somebody."""
         return "ann"
 
-    def stores_comments(self, catalog: str) -> bool:
-        """Return whether comments are kept, as in memory."""
-        return True
-
-    def alters_fields(self, catalog: str) -> bool:
-        """They stay as they are."""
-        return False
-
-    def keeps_branches(self, catalog: str) -> bool:
-        """Tables have no branches."""
-        return False
-
     def branches(self, table: TableBinding) -> Sequence[str]:
         """Return none: there are no branches."""
         return ()
-
-    def evolves_tables(self, catalog: str) -> bool:
-        """Return whether a MERGE can add columns, as in memory."""
-        return True
-
-    def evolves_types(self, catalog: str) -> bool:
-        """Columns keep their types."""
-        return False
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         """Return the table with more columns."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -76,8 +77,14 @@ class FakeTables:
     def settings(self) -> Mapping[str, str]:
         return {}
 
-    def keeps_sizes(self, catalog: str) -> bool:
-        return True
+    def store(self, catalog: str) -> Any:
+        return SimpleNamespace(
+            keeps_sizes=True,
+            keeps_branches=False,
+            evolves_tables=True,
+            evolves_types=False,
+            replaces_tables=True,
+        )
 
     def user(self) -> str:
         return "ann"
@@ -94,20 +101,8 @@ class FakeTables:
     def candidates(self, parts: Sequence[str]) -> Sequence[str]:
         return [*self.tables, *self.frames]
 
-    def keeps_branches(self, catalog: str) -> bool:
-        return False
-
     def branches(self, table: TableBinding) -> Sequence[str]:
         return ()
-
-    def evolves_tables(self, catalog: str) -> bool:
-        return True
-
-    def evolves_types(self, catalog: str) -> bool:
-        return False
-
-    def replaces_tables(self, catalog: str) -> bool:
-        return True
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         return replace(table, columns=(*table.columns, *columns))

@@ -348,29 +348,14 @@ class StatementTables:
             self._transaction.session, schema
         )
 
-    def cascades(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).cascades_schemas
-
-    def stores_comments(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).stores_comments
-
-    def alters_fields(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).alters_fields
-
-    def keeps_branches(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).keeps_branches
+    def store(self, catalog: str) -> ConnectorMetadata:
+        return self._transaction.metadata(catalog)
 
     def branches(self, table: TableBinding) -> Sequence[str]:
         if table.handle is None:
             return ()
         metadata = self._transaction.metadata(table.catalog)
         return metadata.list_branches(self._transaction.session, table.handle)
-
-    def evolves_tables(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).evolves_tables
-
-    def evolves_types(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).evolves_types
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         metadata, session, handle = (
@@ -402,15 +387,6 @@ class StatementTables:
             handle=evolved_handle,
             metadata=evolved_metadata,
         )
-
-    def stores_defaults(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).stores_defaults
-
-    def replaces_tables(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).replaces_tables
-
-    def keeps_sizes(self, catalog: str) -> bool:
-        return self._transaction.metadata(catalog).keeps_sizes
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
         if table.handle is None:

@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.errors import AnalysisError
     from rowmerge_nb.spi.alterations import Alteration
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
-    from rowmerge_nb.spi.metadata import ConnectorTableMetadata, ConnectorViewDefinition
+    from rowmerge_nb.spi.metadata import (
+        ConnectorMetadata,
+        ConnectorTableMetadata,
+        ConnectorViewDefinition,
+    )
     from rowmerge_nb.spi.operations import Operation
     from rowmerge_nb.spi.page_source import Constraint
     from rowmerge_nb.spi.procedures import Procedure, TableProcedure
@@ -170,43 +174,19 @@ class AnalyzerCatalogs(Protocol):
 
     def has_schema(self, catalog: str, schema: str) -> bool: ...
 
-    def cascades(self, catalog: str) -> bool:
-        """Return whether DROP SCHEMA ... CASCADE works."""
+    def store(self, catalog: str) -> ConnectorMetadata:
+        """Return the metadata of a catalog, for what its store can do."""
 
     def settings(self) -> Mapping[str, str]:
         """Return the session properties that were set."""
 
-    def stores_comments(self, catalog: str) -> bool:
-        """Return whether tables and columns keep comments."""
-
-    def replaces_tables(self, catalog: str) -> bool:
-        """Return whether CREATE OR REPLACE TABLE works."""
-
-    def keeps_sizes(self, catalog: str) -> bool:
-        """Return whether CREATE TABLE AS keeps lengths and precisions."""
-
-    def alters_fields(self, catalog: str) -> bool:
-        """Return whether ALTER TABLE supports fields of rows."""
-
-    def keeps_branches(self, catalog: str) -> bool:
-        """Return whether tables have branches that statements can change."""
-
     def branches(self, table: TableBinding) -> Sequence[str]:
         """Return the names of a table's branches, in order."""
-
-    def evolves_tables(self, catalog: str) -> bool:
-        """Return whether a MERGE can add columns."""
-
-    def evolves_types(self, catalog: str) -> bool:
-        """Return whether a MERGE can add fields to rows and make columns wider."""
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
         """Return a table with new columns, and with new types of those that it has; RowMergeError
         if the store refuses them.
         """
-
-    def stores_defaults(self, catalog: str) -> bool:
-        """Return whether columns keep default values."""
 
     def relations(self, catalog: str, schema: str) -> Sequence[str]: ...
 

@@ -344,7 +344,7 @@ class Context:
         """Return whether a table's branches can be changed: in the extended dialect alone."""
         if not self.extended or table.handle is None:
             return False
-        return self.tables.keeps_branches(table.catalog)
+        return self.tables.store(table.catalog).keeps_branches
 
     def evolved(
         self, table: TableBinding, columns: Sequence[ColumnMetadata], span: Span

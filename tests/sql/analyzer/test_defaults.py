@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -38,11 +40,14 @@ class Defaulted(FakeTables):
             found, columns=(*found.columns[:2], replace(found.columns[2], default=self.status))
         )
 
-    def stores_defaults(self, catalog: str) -> bool:
-        return self.stores
-
-    def stores_comments(self, catalog: str) -> bool:
-        return True
+    def store(self, catalog: str) -> Any:
+        return SimpleNamespace(
+            **{
+                **vars(super().store(catalog)),
+                "stores_defaults": self.stores,
+                "stores_comments": True,
+            }
+        )
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -577,7 +578,9 @@ def test_what_cannot_become_a_column_is_refused_at_its_place(sql, expected, mess
 
 
 def test_a_catalog_that_adds_no_columns_in_a_merge_is_refused_at_the_words(monkeypatch):
-    monkeypatch.setattr(FakeTables, "evolves_tables", lambda self, catalog: False)
+    monkeypatch.setattr(
+        FakeTables, "store", lambda self, catalog: SimpleNamespace(evolves_tables=False)
+    )
     error = refusal(EVOLVING + BOTH, tables=NEWS, dialect="extended")
     assert place(error) == ("NOT_SUPPORTED", 1, 7)
     assert error.length == len("WITH SCHEMA EVOLUTION")

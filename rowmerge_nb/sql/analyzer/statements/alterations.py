@@ -93,7 +93,7 @@ def alter_table(context: Context, statement: st.Statement) -> a.Analysis:
         ),
         None,
     )
-    if doing is not None and not context.tables.alters_fields(target.catalog):
+    if doing is not None and not context.tables.store(target.catalog).alters_fields:
         context.refuse(
             f"This connector does not support {doing}",
             None,
@@ -137,7 +137,7 @@ def comment_on(context: Context, statement: st.Statement) -> a.Analysis:
     else:
         name = _commented_column(context, statement.column, target.columns).name
         alteration, feature = SetColumnComment(name, statement.comment), "setting column comments"
-    if not context.tables.stores_comments(target.catalog):
+    if not context.tables.store(target.catalog).stores_comments:
         context.refuse(
             f"This connector does not support {feature}",
             span,
@@ -231,7 +231,7 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
     """Raise an error for a comment that the store would lose."""
-    if comment is not None and not context.tables.stores_comments(catalog):
+    if comment is not None and not context.tables.store(catalog).stores_comments:
         context.refuse(
             f"This connector does not support {what}", comment.span, "Leave the COMMENT out."
         )

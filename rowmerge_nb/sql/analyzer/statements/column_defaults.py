@@ -33,7 +33,7 @@ def default_text(
 ) -> str | None:
     if node is None:
         return None
-    if not context.tables.stores_defaults(catalog):
+    if not context.tables.store(catalog).stores_defaults:
         context.refuse(
             f"Catalog '{catalog}' does not support default value for column name '{name.value}'",
             node.span,

@@ -48,7 +48,7 @@ def analyze_conflict(
     text = merge_text(context.text, statement, conflict, target.columns, columns, keys)
     context.notice(f"{conflict.title} runs as the MERGE that it is: {code(text)}.", conflict.span)
     omitted = [column.name for column in target.columns if column not in columns]
-    if omitted and conflict.replaces and context.tables.stores_defaults(target.catalog):
+    if omitted and conflict.replaces and context.tables.store(target.catalog).stores_defaults:
         context.notice(
             f"{join(omitted)} of a replaced row will be the default, or NULL, as in SQLite. DuckDB"
             " keeps the old value.",

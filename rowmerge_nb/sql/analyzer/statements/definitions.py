@@ -222,7 +222,7 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
             span,
             "Write DROP SCHEMA IF EXISTS where it may be missing.",
         )
-    cascades = statement.cascade and exists and context.tables.cascades(catalog)
+    cascades = statement.cascade and exists and context.tables.store(catalog).cascades_schemas
     if exists and statement.cascade and not cascades:
         context.refuse(
             "This connector does not support dropping schemas with CASCADE option",

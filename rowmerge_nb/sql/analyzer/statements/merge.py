@@ -192,7 +192,8 @@ class _MergeAnalyzer:
         Spark and Delta.
         """
         context, target = self.context, self.target
-        if not context.tables.evolves_tables(target.catalog):
+        store = context.tables.store(target.catalog)
+        if not store.evolves_tables:
             context.refuse(
                 f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not"
                 " commit columns and rows together",
@@ -201,7 +202,7 @@ class _MergeAnalyzer:
                 " out.",
             )
         assigned_names = self._assigned_names()
-        retyped = self._retyped(source) if context.tables.evolves_types(target.catalog) else {}
+        retyped = self._retyped(source) if store.evolves_types else {}
         known_names = {column.name.lower() for column in target.columns}
         new: dict[str, ColumnMetadata] = {}
         for field in source:

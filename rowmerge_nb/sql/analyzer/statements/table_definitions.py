@@ -101,7 +101,7 @@ def _existing(
     exists = view is not None or (existing is not None and existing.dataframe is None)
     context.bindings.clear()
     replaced = existing if statement.replace and view is None and exists else None
-    if statement.replace and not context.tables.replaces_tables(name[0]):
+    if statement.replace and not context.tables.store(name[0]).replaces_tables:
         message, hint = (
             "This connector does not support replacing tables",
             "Write DROP TABLE IF EXISTS before it.",
@@ -116,7 +116,7 @@ def _existing(
         )
         first = (
             "CREATE OR REPLACE TABLE"
-            if context.tables.replaces_tables(name[0])
+            if context.tables.store(name[0]).replaces_tables
             else "DROP TABLE before it"
         )
         hint = (
@@ -167,7 +167,10 @@ class _Columns:
                 refuse_comment(
                     context, self._catalog, st.Comment(column.comment, name.span), _WITH_COMMENT
                 )
-            if column.default is not None and not context.tables.stores_defaults(self._catalog):
+            if (
+                column.default is not None
+                and not context.tables.store(self._catalog).stores_defaults
+            ):
                 context.refuse(
                     f"Catalog '{self._catalog}' does not support default value for column name"
                     f" '{column.name}'",
@@ -217,7 +220,7 @@ def _queried(
 ) -> tuple[tuple[ColumnMetadata, ...], q.Query]:
     result = QueryAnalyzer(context).query(query.tree)
     query_fields = query_columns(context, statement.column_aliases, result)
-    keeps = context.tables.keeps_sizes(catalog)
+    keeps = context.tables.store(catalog).keeps_sizes
     columns = tuple(
         ColumnMetadata(column.name, _stored_type(column.type, keeps_sizes=keeps))
         for column in query_fields
