@@ -15,16 +15,11 @@ from rowmerge_nb.engine.tasks.task_faults import Fault, InjectedFault, Watch
 from rowmerge_nb.spi.connector import Connector
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from rowmerge_nb.base.errors import ConnectorError
-    from rowmerge_nb.spi.connector import Orphan
     from rowmerge_nb.spi.handles import ConnectorTableVersion, ConnectorTransactionHandle
     from rowmerge_nb.spi.layout import ConnectorNodePartitioningProvider
     from rowmerge_nb.spi.metadata import ConnectorMetadata
     from rowmerge_nb.spi.page_sink import ConnectorPageSinkProvider
     from rowmerge_nb.spi.page_source import ConnectorPageSourceProvider, ConnectorSplitManager
-    from rowmerge_nb.spi.procedures import Procedure, TableProcedure
 
 
 class FaultyConnector(Connector):
@@ -44,14 +39,6 @@ class FaultyConnector(Connector):
         if name == "connector":
             raise AttributeError(name)
         return getattr(self.connector, name)
-
-    @property
-    def checked_after_commit(self) -> bool:  # type: ignore[override]
-        return self.connector.checked_after_commit
-
-    @property
-    def name(self) -> str:  # type: ignore[override]
-        return self.connector.name
 
     @property
     def calls(self) -> list[str]:
@@ -84,27 +71,6 @@ class FaultyConnector(Connector):
         handle: ConnectorTransactionHandle = self._call("begin_explicit_transaction")
         return handle
 
-    def refused_in_transaction(self, catalog: str, kind: str) -> ConnectorError:
-        return self.connector.refused_in_transaction(catalog, kind)
-
-    @property
-    def commits_in_finish(self) -> bool:  # type: ignore[override]
-        return self.connector.commits_in_finish
-
-    @property
-    def starts_slowly(self) -> bool:  # type: ignore[override]
-        return self.connector.starts_slowly
-
-    def get_source_lines(self, file: str, function: str, line: int) -> tuple[tuple[int, str], ...]:
-        return self.connector.get_source_lines(file, function, line)
-
-    def watch_processes(self, *, changes: bool) -> Callable[[], ConnectorError | None]:
-        return self.connector.watch_processes(changes=changes)
-
-    @property
-    def commits_in_thread(self) -> bool:  # type: ignore[override]
-        return self.connector.commits_in_thread
-
     def commit(
         self, transaction_handle: ConnectorTransactionHandle
     ) -> ConnectorTableVersion | None:
@@ -113,9 +79,6 @@ class FaultyConnector(Connector):
 
     def rollback(self, transaction_handle: ConnectorTransactionHandle) -> None:
         self._call("rollback", transaction_handle)
-
-    def abandon(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        self.connector.abandon(transaction_handle)
 
     def get_metadata(self, transaction_handle: ConnectorTransactionHandle) -> ConnectorMetadata:
         metadata: ConnectorMetadata = self._call("get_metadata", transaction_handle)
@@ -137,30 +100,14 @@ class FaultyConnector(Connector):
         provider: ConnectorNodePartitioningProvider = self._call("get_node_partitioning_provider")
         return provider
 
-    def get_table_properties(self) -> Mapping[str, Any]:
-        return self.connector.get_table_properties()
 
-    @property
-    def shared_directory(self) -> Path | None:
-        return self.connector.shared_directory
+def _of_inner(name: str) -> property:
+    return property(lambda faulty: getattr(faulty.connector, name))
 
-    def get_procedures(self) -> Sequence[Procedure]:
-        return self.connector.get_procedures()
 
-    def get_table_procedures(self) -> Sequence[TableProcedure]:
-        return self.connector.get_table_procedures()
-
-    def orphans(self) -> Sequence[Orphan]:
-        return self.connector.orphans()
-
-    def remove_orphans(self) -> Sequence[Orphan]:
-        return self.connector.remove_orphans()
-
-    def orphan_problems(self) -> Sequence[str]:
-        return self.connector.orphan_problems()
-
-    def close(self) -> None:
-        self.connector.close()
+for _name in vars(Connector).keys() - vars(FaultyConnector).keys():
+    if not _name.startswith("_"):
+        setattr(FaultyConnector, _name, _of_inner(_name))
 
 
 def _lost(message: str) -> RowMergeError:
