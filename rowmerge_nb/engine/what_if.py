@@ -195,10 +195,8 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
     )
     if pages.transformed:
         processor = create_processor(RowChangeParadigm[paradigm], layout, columns)
-        after, produced = (
-            processor.transform_page(before),
-            tuple(processor.rows_produced(before).tolist()),
-        )
+        after = processor.transform_page(before)
+        produced = tuple(processor.rows_produced(before).tolist())
     else:
         after, produced = before, pages.produced
     sample = replace(

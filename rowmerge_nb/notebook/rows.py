@@ -111,10 +111,8 @@ def _plain(value: Any, *, inside: bool) -> str:
             return f"X'{value.hex().upper()}'"
         case dt.datetime():
             zone = f" {value.isoformat()[-6:]}" if value.tzinfo else ""
-            text, word = (
-                value.replace(tzinfo=None).isoformat(sep=" ") + zone.replace("+00:00", "UTC"),
-                "TIMESTAMP",
-            )
+            text = value.replace(tzinfo=None).isoformat(sep=" ") + zone.replace("+00:00", "UTC")
+            word = "TIMESTAMP"
         case dt.date():
             text, word = value.isoformat(), "DATE"
         case dt.time():

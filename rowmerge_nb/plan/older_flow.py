@@ -203,12 +203,10 @@ class _Planner:
         ]
 
     def _changed(self, node: PlanNode, assigned: list[Assignment]) -> PlanNode:
-        target, outputs = (
-            self.analysis.target,
-            (
-                Symbol("partialrows", BIGINT),
-                Symbol("fragment", VARBINARY),
-            ),
+        target = self.analysis.target
+        outputs = (
+            Symbol("partialrows", BIGINT),
+            Symbol("fragment", VARBINARY),
         )
         if not assigned:
             return DeleteRows(
@@ -235,10 +233,8 @@ class _Planner:
         )
 
     def _checked(self, project: Project) -> PlanNode:
-        checks, pairs = (
-            self.analysis.checks,
-            zip(self.analysis.target.columns, self.analysis.target_fields, strict=True),
-        )
+        checks = self.analysis.checks
+        pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
         for check in checks:
             self._check_printable(without_refusal(check.value)[0], condition=False)
         row = tuple(

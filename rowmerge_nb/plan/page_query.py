@@ -330,10 +330,8 @@ class _Texts:
 
     def _key(self, key: Sort) -> str:
         check_sorted(key.value.type)
-        direction, nulls = (
-            "DESC" if key.descending else "ASC",
-            ("FIRST" if key.nulls_first else "LAST"),
-        )
+        direction = "DESC" if key.descending else "ASC"
+        nulls = "FIRST" if key.nulls_first else "LAST"
         text = self._value(key.value)
         ordered = f"{text} {direction} NULLS {nulls}"
         if key.nulls_first and is_float(key.value.type):

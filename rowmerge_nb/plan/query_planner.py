@@ -443,10 +443,8 @@ class _QueryPlanner:
         ]
         calls = [e.Windowed(BIGINT, function, (), order, None) for function in functions]
         rank, number = self._new(calls[0], "rank_num"), self._new(calls[1], "row_number")
-        outputs, pairs = (
-            (*columns_of(node), rank, number),
-            tuple(zip((rank, number), calls, strict=True)),
-        )
+        outputs = (*columns_of(node), rank, number)
+        pairs = tuple(zip((rank, number), calls, strict=True))
         node = self._node(
             n.WindowNode, outputs, source=node, partition_by=(), order_by=order, calls=pairs
         )

@@ -330,10 +330,8 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Join):
             rows = estimated_rows(node.right)
-            small, full = (
-                rows is not None and rows <= settings.small_rows,
-                node.type is JoinType.FULL,
-            )
+            small = rows is not None and rows <= settings.small_rows
+            full = node.type is JoinType.FULL
             if small and (node.replicate_target or (full and node.equalities)):
                 return replace(node, distribution="SINGLE")
             if small and full:

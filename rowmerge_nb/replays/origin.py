@@ -60,10 +60,8 @@ class ReplayOrigin:
 
     @property
     def reference(self) -> str | None:
-        module, name = (
-            getattr(self.source, "__module__", ""),
-            getattr(self.source, "__qualname__", ""),
-        )
+        module = getattr(self.source, "__module__", "")
+        name = getattr(self.source, "__qualname__", "")
         if not self.is_own or module == "__main__" or not name.isidentifier():
             return None
         return (

@@ -101,11 +101,9 @@ class LocalStatement:
         schema = pa.schema(
             [*((column.name, column.type.arrow) for column in columns), (POSITION, pa.int64())]
         )
-        manager, transaction, session = (
-            self.connector.get_split_manager(),
-            self.transaction,
-            self.session,
-        )
+        manager = self.connector.get_split_manager()
+        transaction = self.transaction
+        session = self.session
         splits = self.log.call(
             "get_splits", lambda: manager.get_splits(transaction, session, handle, Constraint())
         )
@@ -125,10 +123,8 @@ class LocalStatement:
         return read.select(list(range(read.num_columns - 1)))
 
     def insert(self, pages: Sequence[Page], writer: int = 0) -> Work:
-        provider, session = (
-            self.connector.get_page_sink_provider(),
-            replace(self.session, writer=writer),
-        )
+        provider = self.connector.get_page_sink_provider()
+        session = replace(self.session, writer=writer)
         recorder = KeptError(writer, 0)
         task = InsertPass(
             pages[0].schema,

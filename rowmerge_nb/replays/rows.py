@@ -39,10 +39,8 @@ def places_in(table: Page, rows: Page) -> npt.NDArray[np.int64]:
     >>> places_in(table, pa.RecordBatch.from_pydict({"a": [7, 9, 7, 7]})).tolist()
     [0, -1, 2, -1]
     """
-    table_keys, keys = (
-        row_keys(table.columns, table.num_rows),
-        row_keys(rows.columns, rows.num_rows),
-    )
+    table_keys = row_keys(table.columns, table.num_rows)
+    keys = row_keys(rows.columns, rows.num_rows)
     order = np.argsort(table_keys, kind="stable")
     sorted_keys = table_keys[order]
     # The n-th of equal rows matches the n-th one of the table.

@@ -129,10 +129,8 @@ def _reference(result: Replay, connector: str | None) -> str:
 def _maker(result: Replay, make_table: str | None) -> str | None:
     if result.make_table is None or make_table is not None:
         return make_table
-    module, name = (
-        getattr(result.make_table, "__module__", "__main__"),
-        getattr(result.make_table, "__qualname__", ""),
-    )
+    module = getattr(result.make_table, "__module__", "__main__")
+    name = getattr(result.make_table, "__qualname__", "")
     if module == "__main__" or not name.isidentifier():
         raise RowMergeError(
             "A file cannot import make_table: it was defined in a notebook or within a function",
@@ -172,10 +170,8 @@ def _text(result: Replay, connector: str, make_table: str | None, *, expect_erro
         f"from {reference.partition(':')[0]} import {reference.partition(':')[2]}"
         for reference in names
     ]
-    name, argument = (
-        connector.partition(":")[2],
-        ("" if make_table is None else f", make_table={make_table.partition(':')[2]}"),
-    )
+    name = connector.partition(":")[2]
+    argument = "" if make_table is None else f", make_table={make_table.partition(':')[2]}"
     arguments = f"{name}{argument}" + (
         f", call={_literal(result.call)}" if not result.call.startswith("finish_") else ""
     )

@@ -193,20 +193,14 @@ def _keys_of(trace: Trace) -> NearKeys:
             source=NearSide(join.rows if join.source_rows is None else join.source_rows, 0)
         )
     if trace.kind != "MERGE":
-        msg, hint = (
-            f"{trace.kind} has no source whose rows could have a partner",
-            "Ask it of a MERGE.",
-        )
+        msg = f"{trace.kind} has no source whose rows could have a partner"
+        hint = "Ask it of a MERGE."
     elif trace.error is not None:
-        msg, hint = (
-            f"This MERGE failed ({trace.error.code}) before its keys were compared",
-            "Its error names the cause: mend that and run the statement again.",
-        )
+        msg = f"This MERGE failed ({trace.error.code}) before its keys were compared"
+        hint = "Its error names the cause: mend that and run the statement again."
     else:
-        msg, hint = (
-            "The nearest keys of this MERGE were not searched for",
-            "Run it with near=True, or --near in a cell.",
-        )
+        msg = "The nearest keys of this MERGE were not searched for"
+        hint = "Run it with near=True, or --near in a cell."
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
 
 

@@ -403,10 +403,8 @@ def folders_without_table(
         now = datetime.now(UTC)
         with suppress(OSError):
             for note in folder.glob(f"data/*{SUFFIX}"):
-                statement, process = (
-                    note.name.removesuffix(SUFFIX),
-                    note.read_text(errors="replace"),
-                )
+                statement = note.name.removesuffix(SUFFIX)
+                process = note.read_text(errors="replace")
                 since = now - datetime.fromtimestamp(note.stat().st_mtime, UTC)
         if (
             statement in running

@@ -438,11 +438,9 @@ class ManifestRewrite(SnapshotProducer, _FastAppendFiles):
         for manifest in manifests:
             if manifest.content == ManifestContent.DATA:
                 groups[manifest.partition_spec_id].append(manifest)
-        merged, delete_manifests, processed = (
-            [],
-            [one for one in manifests if one.content == ManifestContent.DELETES],
-            0,
-        )
+        merged = []
+        delete_manifests = [one for one in manifests if one.content == ManifestContent.DELETES]
+        processed = 0
         for group in groups.values():
             with self.writer_like(group[0]) as writer:
                 for entry in chain.from_iterable(

@@ -60,10 +60,8 @@ def parse_keys(texts: Sequence[str]) -> tuple[SortKey, ...]:
     for text in texts:
         match = _KEY.fullmatch(text)
         if match is None:
-            msg, hint = (
-                f"Unable to parse sort field: [{text}]",
-                "Write ARRAY['column', 'other DESC NULLS FIRST'].",
-            )
+            msg = f"Unable to parse sort field: [{text}]"
+            hint = "Write ARRAY['column', 'other DESC NULLS FIRST']."
             raise invalid_property("sorted_by", msg, hint)
         name = match["plain"] if match["quoted"] is None else match["quoted"].replace('""', '"')
         descending = (match["order"] or "").upper() == "DESC"
@@ -98,10 +96,8 @@ def order_of(keys: Sequence[SortKey], schema: Schema) -> SortOrder:
                 ),
             )
         if not source.field_type.is_primitive:
-            msg, hint = (
-                "Invalid sorted_by definition",
-                f"Values of column '{source.name}', of type {source.field_type}, have no order.",
-            )
+            msg = "Invalid sorted_by definition"
+            hint = f"Values of column '{source.name}', of type {source.field_type}, have no order."
             raise invalid_property("sorted_by", msg, hint)
         direction = SortDirection.DESC if key.descending else SortDirection.ASC
         nulls = NullOrder.NULLS_FIRST if key.nulls_first else NullOrder.NULLS_LAST

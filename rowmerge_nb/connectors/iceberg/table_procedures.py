@@ -83,10 +83,8 @@ def moment_before(retention: Retention) -> datetime:
 def refuse_disabled(procedure: str) -> None:
     """Raise PERMISSION_DENIED for procedures that Trino disables by default."""
     if procedure in _DISABLED:
-        msg, hint = (
-            f"{procedure.lower()} procedure is disabled",
-            "INSERT INTO ... SELECT copies the rows of another table.",
-        )
+        msg = f"{procedure.lower()} procedure is disabled"
+        hint = "INSERT INTO ... SELECT copies the rows of another table."
         raise ConnectorError(msg, code="PERMISSION_DENIED", hint=hint)
 
 

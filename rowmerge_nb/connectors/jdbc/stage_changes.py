@@ -116,10 +116,8 @@ class StagedChanges:
         name_list = ", ".join(f"'{name}'" for name in names[:NAMED]) + (
             " and others" if len(names) > NAMED else ""
         )
-        rows, columns = (
-            f"Updated rows of {self.store.name} table '{self.handle.name}'",
-            "column" if len(names) == 1 else "columns",
-        )
+        rows = f"Updated rows of {self.store.name} table '{self.handle.name}'"
+        columns = "column" if len(names) == 1 else "columns"
         explanation = (
             "that the declared type does not have. They stay as they are. Reports show NULL in"
             " their place."

@@ -153,10 +153,8 @@ class _Instead(Mapping["TableName", "TableName"]):
 
     def _source(self, name: TableName) -> SchemaTableName | None:
         connector, full_name = self.runner.catalogs.connectors[name[0]], ".".join(name)
-        own_name, here = (
-            SchemaTableName(*name[1:]),
-            SchemaTableName(f"{name[0]}.{name[1]}", name[2]),
-        )
+        own_name = SchemaTableName(*name[1:])
+        here = SchemaTableName(f"{name[0]}.{name[1]}", name[2])
         point = self.sources.get(name, self.sources.get(()))
         if isinstance(point, TableState):
             self.audited.tables[here] = point

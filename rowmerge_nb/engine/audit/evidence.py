@@ -78,13 +78,11 @@ class Evidence:
         key: Sequence[str],
         most: int,
     ) -> None:
-        self.tables, self.tree, self.wrong, self.key, self.most = (
-            tables,
-            tree,
-            wrong,
-            tuple(key),
-            most,
-        )
+        self.tables = tables
+        self.tree = tree
+        self.wrong = wrong
+        self.key = tuple(key)
+        self.most = most
         self._types = [sql_type.arrow for _, sql_type in tables.columns]
         self._trace = trace
         self._hashes: dict[Key, Hashes] = {}

@@ -122,10 +122,8 @@ def _exact_extension(array: pa.ExtensionArray, target: pa.DataType) -> pa.Array:
 def _exact_map(array: pa.MapArray, target: pa.DataType) -> pa.Array:
     offsets = array.offsets.to_numpy()
     entries = slice(int(offsets[0]), int(offsets[-1])) if len(offsets) else slice(0, 0)
-    keys, items = (
-        _exact(array.keys[entries], target.key_type),
-        _exact(array.items[entries], target.item_type),
-    )
+    keys = _exact(array.keys[entries], target.key_type)
+    items = _exact(array.items[entries], target.item_type)
     places = pa.array(offsets - entries.start, pa.int32())
     return pa.MapArray.from_arrays(places, keys, items, type=target, mask=array.is_null())
 

@@ -115,10 +115,8 @@ class StatementTables:
         session, metadata = self._transaction.session, self._transaction.metadata(catalog)
         name = SchemaTableName(schema, table)
         if pinned_version is not None:
-            version, handle = (
-                pinned_version,
-                metadata.get_former_table_handle(session, name, pinned_version),
-            )
+            version = pinned_version
+            handle = metadata.get_former_table_handle(session, name, pinned_version)
         elif version is None:
             handle = metadata.get_table_handle(session, name)
         else:
@@ -358,11 +356,9 @@ class StatementTables:
         return metadata.list_branches(self._transaction.session, table.handle)
 
     def evolved(self, table: TableBinding, columns: Sequence[ColumnMetadata]) -> TableBinding:
-        metadata, session, handle = (
-            self._transaction.metadata(table.catalog),
-            self._transaction.session,
-            table.handle,
-        )
+        metadata = self._transaction.metadata(table.catalog)
+        session = self._transaction.session
+        handle = table.handle
         if handle is None:
             raise ValueError(f"'{table.display}' has no handle")
         evolved_handle = self._transaction.log.call(

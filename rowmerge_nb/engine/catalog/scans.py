@@ -454,10 +454,8 @@ class Scans:
                 (POSITION, pa.int64()),
             ]
         )
-        provider, splits = (
-            open_catalog.connector.get_page_source_provider(),
-            _splits(open_catalog, self._session, handle, Constraint()),
-        )
+        provider = open_catalog.connector.get_page_source_provider()
+        splits = _splits(open_catalog, self._session, handle, Constraint())
         pages, rows = [], 0
         for page in ScanPass(
             provider, open_catalog.handle, self._session, handle, splits, columns, schema
@@ -484,10 +482,8 @@ class Scans:
         channels = [
             (f"c{index}", for_spark(column.type.arrow)) for index, column in enumerate(columns)
         ]
-        provider, splits = (
-            open_catalog.connector.get_page_source_provider(),
-            _splits(open_catalog, self._session, handle, Constraint()),
-        )
+        provider = open_catalog.connector.get_page_source_provider()
+        splits = _splits(open_catalog, self._session, handle, Constraint())
         schema_read = pa.schema([*channels, (POSITION, pa.int64())])
         rows = ScanPass(
             provider, open_catalog.handle, self._session, handle, splits, columns, schema_read

@@ -138,10 +138,8 @@ def _candidates(plan: PlanNode, number: int, context: LoweringContext) -> Iterat
                 yield from _of(source, node.right, names)
         elif isinstance(node, Project) and node.case is not None:
             for index, branch in enumerate(node.case.branches):
-                earlier, row_names = (
-                    node.case.branches[:index],
-                    (of_target if branch.by_source else names),
-                )
+                earlier = node.case.branches[:index]
+                row_names = of_target if branch.by_source else names
                 if branch.test is not None and is_it(branch.test):
                     yield from _of(
                         branch.test,

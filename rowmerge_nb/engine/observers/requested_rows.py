@@ -107,10 +107,8 @@ def request_by_values(
     names = names_of_sides(conditions.analysis)
     number, values = picked(row, source_row, columns, (name for side in names for name in side))
     check_columns(values, names)
-    joined, full = (
-        isinstance(conditions.analysis, MergeAnalysis),
-        any(clause.by_source for clause in conditions.analysis.clauses),
-    )
+    joined = isinstance(conditions.analysis, MergeAnalysis)
+    full = any(clause.by_source for clause in conditions.analysis.clauses)
     marks = (PRESENT if joined else "", SOURCE_PRESENT if full else "")
     like = conditions.like(values, marks) if values else None
     of_target = conditions.like(values, ("",)) if values and joined and number is None else None

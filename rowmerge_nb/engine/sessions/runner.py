@@ -372,10 +372,8 @@ class StatementRunner:
                 if isinstance(analysis, ExplainAnalysis):
                     return self._explain(analysis, transaction, tables, options)
                 with rolling_back_on_error(transaction):
-                    unknown, unobserved = (
-                        transaction.left_to_store(analysis),
-                        self.over(self.catalogs),
-                    )
+                    unknown = transaction.left_to_store(analysis)
+                    unobserved = self.over(self.catalogs)
                     verification = begin_verification(
                         options,
                         analysis,
@@ -432,10 +430,8 @@ class StatementRunner:
         tables: StatementTables,
         options: Options,
     ) -> Result:
-        explain_type, form = (
-            ExplainType(analysis.statement.kind),
-            ExplainFormat(analysis.statement.format),
-        )
+        explain_type = ExplainType(analysis.statement.kind)
+        form = ExplainFormat(analysis.statement.format)
         rules_off = frozenset(RULES) if explain_type is ExplainType.LOGICAL else options.rules_off
         planned = replace(options, dry_run=True, rules_off=rules_off)
         run = self._run_of(analysis.inner, transaction, tables, planned)

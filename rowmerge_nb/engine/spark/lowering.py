@@ -490,15 +490,11 @@ def _replicated(
         )
         numbers = numbers.join(F.broadcast(_answered(answers, tables)), joined_to, "left")
     if isinstance(above.exchange, PagePartitioner):
-        messages, schema = (
-            tables.in_tasks(numbers, joining, MESSAGES, carries_record=True),
-            MESSAGES,
-        )
+        messages = tables.in_tasks(numbers, joining, MESSAGES, carries_record=True)
+        schema = MESSAGES
         sent_rows = messages.repartitionById(context.writers, SENT.names[0])
-        is_request, requested = (
-            F.col(backquoted(SENT.names[1])).isNull(),
-            F.coalesce(F.col(backquoted(PIECE)), F.lit(-2)),
-        )
+        is_request = F.col(backquoted(SENT.names[1])).isNull()
+        requested = F.coalesce(F.col(backquoted(PIECE)), F.lit(-2))
     else:
         messages, schema = tables.outcome_of(numbers, joining), OUTCOME
         receiver = F.when(

@@ -53,10 +53,8 @@ def without_archives(path: Sequence[str], spark: str) -> list[str]:
     longer than a small task.
     """
     others = [entry for entry in path if not (spark and Path(entry).is_relative_to(spark))]
-    pyspark_spec, py4j_spec = (
-        PathFinder.find_spec("pyspark", others),
-        PathFinder.find_spec("py4j", others),
-    )
+    pyspark_spec = PathFinder.find_spec("pyspark", others)
+    py4j_spec = PathFinder.find_spec("py4j", others)
     if pyspark_spec is None or pyspark_spec.origin is None or py4j_spec is None:
         return [*path]
     return (

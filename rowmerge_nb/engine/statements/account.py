@@ -122,10 +122,8 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
 
 def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
     finished = [writer for writer in account.writers if writer.state == "finished"]
-    count, size = (
-        sum(writer.fragments for writer in finished),
-        sum(writer.fragment_bytes for writer in finished),
-    )
+    count = sum(writer.fragments for writer in finished)
+    size = sum(writer.fragment_bytes for writer in finished)
     if (count, size) != (len(fragments), sum(map(len, fragments))):
         arrival = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
         raise ExecutionError(

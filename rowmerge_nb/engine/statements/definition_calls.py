@@ -175,11 +175,9 @@ class DefinitionRun(StatementRun):
         return is_of_view and not self.transaction.metadata(catalog).stores_views
 
     def _call(self, catalog: str, rest: tuple[str, ...]) -> tuple[str, Callable[[], Any]]:
-        analysis, session, metadata = (
-            self.analysis,
-            self.transaction.session,
-            self.transaction.metadata(catalog),
-        )
+        analysis = self.analysis
+        session = self.transaction.session
+        metadata = self.transaction.metadata(catalog)
         if analysis.kind == "ALTER VIEW" and analysis.view is not None:
             return "rename_view", partial(
                 self.services.views.rename,
@@ -273,10 +271,8 @@ class CallRun(StatementRun):
             argument.name: argument.default for argument in procedure.arguments
         } | self._constants(self.analysis.given)
         call = partial(procedure.call, self.transaction.session, **values)
-        name, arguments = (
-            f"{procedure.schema}.{procedure.name}",
-            ", ".join(map(repr, values.values())),
-        )
+        name = f"{procedure.schema}.{procedure.name}"
+        arguments = ", ".join(map(repr, values.values()))
         # A procedure has transactions of its own: its changes are permanent, and a failure may
         # leave a part of them.
         self.change(name, call, arguments, at_once=True, catalog=self.analysis.name[0], whole=False)

@@ -82,11 +82,9 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
 def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
     run.step = "begin_merge"
     run.begin_step("begin_merge")
-    session, metadata, handle = (
-        run.transaction.session,
-        target_metadata(run, analysis),
-        target_handle(analysis),
-    )
+    session = run.transaction.session
+    metadata = target_metadata(run, analysis)
+    handle = target_handle(analysis)
     run.transaction.log.handle = handle
     updated = _updated_columns(run, analysis)
     more: dict[str, Any] = {}
@@ -160,11 +158,9 @@ def check_stored(
 
 
 def finish_merge(run: StatementRun, analysis: RowChangeAnalysis, fragments: list[bytes]) -> None:
-    session, metadata, handle = (
-        run.transaction.session,
-        target_metadata(run, analysis),
-        run.transaction.merge_handle,
-    )
+    session = run.transaction.session
+    metadata = target_metadata(run, analysis)
+    handle = run.transaction.merge_handle
     if handle is not None:
         run.finish(
             "finish_merge", fragments, partial(metadata.finish_merge, session, handle, fragments)

@@ -101,10 +101,8 @@ class UpdatableRun(StatementRun):
             )
         if not self.options.dry_run:
             require_duckdb()
-        method, metadata = (
-            f"get_{self.verb}_row_id_column_handle",
-            target_metadata(self, self.analysis),
-        )
+        method = f"get_{self.verb}_row_id_column_handle"
+        metadata = target_metadata(self, self.analysis)
         row_id: ColumnHandle = self._call_about_target(
             method,
             gave=lambda column: f"{column.name} {column.type}",
@@ -292,11 +290,9 @@ class UpdatableRun(StatementRun):
 
     def _finish(self, fragments: list[bytes]) -> None:
         method = f"finish_{self.verb}"
-        session, metadata, handle = (
-            self.transaction.session,
-            target_metadata(self, self.analysis),
-            self.handle,
-        )
+        session = self.transaction.session
+        metadata = target_metadata(self, self.analysis)
+        handle = self.handle
         self.finish(
             method, fragments, lambda: getattr(metadata, method)(session, handle, fragments)
         )

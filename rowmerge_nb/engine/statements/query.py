@@ -62,10 +62,8 @@ class QueryRun(StatementRun):
                 plan.pages, self.transaction.scans.driver_scan, self.transaction.cancelled
             )
         except PagesRefusedError as refusal:
-            form, source = (
-                PhysicalForm(f"DuckDB has left it to Spark: {refusal}"),
-                replace(plan.source, by_spark=True, planned=None),
-            )
+            form = PhysicalForm(f"DuckDB has left it to Spark: {refusal}")
+            source = replace(plan.source, by_spark=True, planned=None)
             self.plan = replace(plan, form=form, pages=None, source=source)
             return None
         return rows

@@ -21,11 +21,9 @@ class RestoreRun(StatementRun):
         """Have the connector prepare it; the commit restores, if the table has not changed since."""
         target, version = self.analysis.target, self.analysis.version
         self.transaction.target = target
-        session, metadata, handle = (
-            self.transaction.session,
-            self.transaction.metadata(target.catalog),
-            target.handle,
-        )
+        session = self.transaction.session
+        metadata = self.transaction.metadata(target.catalog)
+        handle = target.handle
         if handle is None:
             raise ValueError(f"'{target.display}' is {target.kind}, which has no versions")
         dropped = self.analysis.dropped

@@ -35,11 +35,9 @@ class TableExecuteRun(StatementRun):
         with self.timed("run"):
             analysis, target = self.analysis, self.analysis.target
             self.transaction.target = target
-            session, metadata, log = (
-                self.transaction.session,
-                self.transaction.metadata(target.catalog),
-                self.transaction.log,
-            )
+            session = self.transaction.session
+            metadata = self.transaction.metadata(target.catalog)
+            log = self.transaction.log
             handle = target.handle
             assert handle is not None, "the analyzer refuses what no connector has"
             name, arguments = analysis.procedure.name, analysis.arguments

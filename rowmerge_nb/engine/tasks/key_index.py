@@ -124,10 +124,8 @@ class _Table:
         """
         keys = hashes & ~self._row_mask
         indexes = (keys >> self._shift).view(np.int64)
-        at, ends = (
-            self._directory[indexes].astype(np.int64),
-            self._directory[indexes + 1].astype(np.int64),
-        )
+        at = self._directory[indexes].astype(np.int64)
+        ends = self._directory[indexes + 1].astype(np.int64)
         active = np.flatnonzero(at < ends)
         hits = np.zeros(len(keys), bool)
         while len(active):

@@ -60,10 +60,8 @@ class KeyJoin:
         partners = np.concatenate([partners, np.full(len(unmatched_source), NO_ROW)])[order]
         if self.full:
             unmatched = other_rows(target.num_rows, partners[partners != NO_ROW])
-            rows, partners = (
-                np.concatenate([rows, np.full(len(unmatched), NO_ROW)]),
-                np.concatenate([partners, unmatched]),
-            )
+            rows = np.concatenate([rows, np.full(len(unmatched), NO_ROW)])
+            partners = np.concatenate([partners, unmatched])
         if len(rows):
             yield JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
 
@@ -133,10 +131,8 @@ class KeyJoin:
         source: Page,
         evaluator: PageEvaluator,
     ) -> Iterator[JoinedRows]:
-        target, rows = (
-            pa.concat_batches([page for page, _ in parts]),
-            np.concatenate([rows for _, rows in parts]),
-        )
+        target = pa.concat_batches([page for page, _ in parts])
+        rows = np.concatenate([rows for _, rows in parts])
         pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
         if self.rest is not None:
             matched = np.flatnonzero(rows != NO_ROW)

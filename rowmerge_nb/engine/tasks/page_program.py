@@ -269,11 +269,9 @@ class PageEvaluator:
                 code="NOT_SUPPORTED",
                 hint=MERGE_FLOW,
             )
-            unsupported.line, unsupported.column, unsupported.length = (
-                error.line,
-                error.column,
-                error.length,
-            )
+            unsupported.line = error.line
+            unsupported.column = error.column
+            unsupported.length = error.length
             raise unsupported from error
 
     def close(self) -> None:

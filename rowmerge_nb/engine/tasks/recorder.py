@@ -204,10 +204,8 @@ class Recorder:
         self, layout: PageLayout, page: Page, case_number: int, witness: Page | None
     ) -> None:
         """Count and sample a page that is stored without ``transform_page``."""
-        each, cases = (
-            np.ones(page.num_rows, np.int64),
-            np.full(page.num_rows, case_number, np.int32),
-        )
+        each = np.ones(page.num_rows, np.int64)
+        cases = np.full(page.num_rows, case_number, np.int32)
         self._sample(Sampled(layout, False, page, page, each, witness), cases)
 
     def _sample(self, page: Sampled, cases: npt.NDArray[np.int32]) -> None:

@@ -92,10 +92,8 @@ def _sinks(plan: Plan) -> list[PlanWriter | None]:
         return list(writers)
     rest = writers[MOST_WRITERS - 1 :]
     rows = {style: sum(writer.rows.get(style, 0) for writer in rest) for style in "DUI"}
-    pages, fragments = (
-        sum(writer.pages for writer in rest),
-        sum(writer.fragments for writer in rest),
-    )
+    pages = sum(writer.pages for writer in rest)
+    fragments = sum(writer.fragments for writer in rest)
     together = type(rest[0])(
         -len(rest), {style: n for style, n in rows.items() if n}, pages, fragments, "finished"
     )

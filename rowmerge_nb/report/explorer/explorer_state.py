@@ -199,10 +199,8 @@ def _sample(rows: int, total: int, request: AskedRows | None) -> str:
 
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
     if trace.settings.flow == Flow.UPDATABLE:
-        msg, hint = (
-            f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
-            "print(result) has its report.",
-        )
+        msg = f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran"
+        hint = "print(result) has its report."
     elif (
         trace.kind in ROW_CHANGES
         and trace.state == StatementState.FAILED
@@ -210,10 +208,8 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
     ):
         return journeys_of(trace, MOST_ROWS) or ()
     elif trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
-        msg, hint = (
-            f"The explorer has nothing to show of this {trace.kind}",
-            "It shows a MERGE, UPDATE or DELETE of an existing table that ran or failed.",
-        )
+        msg = f"The explorer has nothing to show of this {trace.kind}"
+        hint = "It shows a MERGE, UPDATE or DELETE of an existing table that ran or failed."
     else:
         return told_journeys(trace, MOST_ROWS)
     raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)

@@ -149,10 +149,8 @@ def _bits_of(exponents: int, fraction: int) -> str:
 def _float_of(exponents: int, fraction: int) -> str:
     bias, infinite = 2 ** (exponents - 1) - 1, 2**exponents - 1
     bits = "CAST(conv(hex({0}), 16, -10) AS BIGINT)"
-    exponent, rest = (
-        f"(shiftright({bits}, {fraction}) & {infinite}L)",
-        f"({bits} & {2**fraction - 1}L)",
-    )
+    exponent = f"(shiftright({bits}, {fraction}) & {infinite}L)"
+    rest = f"({bits} & {2**fraction - 1}L)"
     sign = f"IF(({bits} & {_as_long(1 << exponents + fraction)}) = 0, 1D, -1D)"
     number = (
         f"CAST({rest} + IF({exponent} > 0, {2**fraction}L, 0L) AS DOUBLE) * power(2D,"

@@ -99,12 +99,10 @@ _BETWEEN: Final = bound(
     "ELSE a.m + d / IF(b.w = 1, a.w / 2D, (a.w + b.w) / 2D) * (b.m - a.m) END",
 )
 """The interpolation between two centroids."""
-_LOW, _HIGH, _BELOW, _ABOVE = (
-    "o[0].m",
-    "o[size(o) - 1].m",
-    "(k[0].w / 2D)",
-    "(k[size(k) - 1].w / 2D)",
-)
+_LOW = "o[0].m"
+_HIGH = "o[size(o) - 1].m"
+_BELOW = "(k[0].w / 2D)"
+_ABOVE = "(k[size(k) - 1].w / 2D)"
 _OF_DIGEST: Final = bound(
     {"t": "p * n", "i": "size(filter(k, e -> e.c <= t)) - 1"},
     f"CASE WHEN size(k) = 1 THEN k[0].m WHEN t < 1 THEN {_LOW} "

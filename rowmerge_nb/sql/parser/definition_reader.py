@@ -266,10 +266,8 @@ class DefinitionReader(AccessReader):
         name_span: st.Span,
         hint: str | None = None,
     ) -> Type | AnalysisError:
-        message, code = (
-            f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'",
-            "COLUMN_TYPE_UNKNOWN",
-        )
+        message = f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'"
+        code = "COLUMN_TYPE_UNKNOWN"
         try:
             column_type = read_type(type_name)
             if "number" in re.findall(r"\w+", str(column_type)):

@@ -235,16 +235,12 @@ def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
         further = _between(text, tokens, where_at + 1, end)
         condition = f"{condition} AND {further}" if further else condition
     elif from_at < end:
-        target, source = (
-            _between(text, tokens, 1, set_at),
-            _between(text, tokens, from_at + 1, where_at),
-        )
+        target = _between(text, tokens, 1, set_at)
+        source = _between(text, tokens, from_at + 1, where_at)
         condition = _between(text, tokens, where_at + 1, end)
     elif comma_at < set_at < end:
-        target, source = (
-            _between(text, tokens, 1, comma_at),
-            _between(text, tokens, comma_at + 1, set_at),
-        )
+        target = _between(text, tokens, 1, comma_at)
+        source = _between(text, tokens, comma_at + 1, set_at)
         condition = _between(text, tokens, where_at + 1, end)
     else:
         return None
@@ -354,10 +350,8 @@ def cast_hint(text: str, tokens: Sequence[Token], index: int) -> str:
     end = min(index + 2, len(tokens) - 1)
     if tokens[end].text == "(":
         end = _closed(tokens, end) + 1
-    operand, type_text = (
-        _between(text, tokens, start, index),
-        _between(text, tokens, index + 1, end),
-    )
+    operand = _between(text, tokens, start, index)
+    type_text = _between(text, tokens, index + 1, end)
     word = type_text.partition("(")[0].strip().lower()
     sql_type = TYPES[word] if word in TYPES and word != "numeric" else type_text
     if word == "numeric":

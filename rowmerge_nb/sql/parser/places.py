@@ -203,14 +203,11 @@ class _Watching(StatementReader):
             self.fail()
         if self.token.word == "INSERT":
             self._inserting, self._lists = True, Slot.TARGET_COLUMN
-        self._calling, self._defining = (
-            self.token.word == "CALL",
-            self.token.word
-            in {
-                "ALTER",
-                "CREATE",
-            },
-        )
+        self._calling = self.token.word == "CALL"
+        self._defining = self.token.word in {
+            "ALTER",
+            "CREATE",
+        }
         return super().statement()
 
     def table_name(self) -> st.TableName:

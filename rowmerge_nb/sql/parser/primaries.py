@@ -691,10 +691,8 @@ class PrimaryReader(WindowReader):
             if self.at_identifier() and self.ahead().word == "=>":
                 name = self.identifier()
                 self.take()
-                message, span = (
-                    f"No argument named {name.value} for function {function.value}",
-                    name.span,
-                )
+                message = f"No argument named {name.value} for function {function.value}"
+                span = name.span
                 arguments.append(self.expression())
                 error = error or AnalysisError(message, code="INVALID_FUNCTION_ARGUMENT").at(span)
                 continue

@@ -213,10 +213,8 @@ class TokenReader:
         Errors list alternatives to this word; of consecutive calls the first counts.
         ``is_decided``: the choice is already made.
         """
-        start, labels = (
-            self.index,
-            (self._expected - self._looked if self._farthest == self.index else set()),
-        )
+        start = self.index
+        labels = self._expected - self._looked if self._farthest == self.index else set()
         token = self.accept(word) or self._fail(is_decided=is_decided and not self.undecided)
         if self._behind == start or labels:
             if self._behind != start:

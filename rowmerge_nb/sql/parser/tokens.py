@@ -253,10 +253,8 @@ class _Tokenizer:
     def _pass(self, offset: int, end: int) -> None:
         newlines = self.text.count("\n", offset, end)
         if newlines:
-            self.line, self.line_start = (
-                self.line + newlines,
-                self.text.rindex("\n", offset, end) + 1,
-            )
+            self.line = self.line + newlines
+            self.line_start = self.text.rindex("\n", offset, end) + 1
 
     def _is_blank(self, offset: int) -> bool:
         return self.text[offset] in _BLANKS or self.text.startswith(("--", "/*"), offset)

@@ -252,10 +252,8 @@ _POSIX_OUTSIDE: Final = rf"(?s)\A(?:(?!{_ANY_POSIX})(?:{_PART}))*+{_ANY_POSIX}"
 def _with_posix(pattern_sql: str) -> str:
     for name in _POSIX:
         for posix_name in (name, f"^{name}"):
-            posix_regex, java = (
-                rf"(?<!\\)\[:{re.escape(posix_name)}:\]",
-                _set(posix_name).replace("\\", r"\\"),
-            )
+            posix_regex = rf"(?<!\\)\[:{re.escape(posix_name)}:\]"
+            java = _set(posix_name).replace("\\", r"\\")
             pattern_sql = (
                 f"regexp_replace({pattern_sql}, {e.text_literal(posix_regex)},"
                 f" {e.text_literal(java)})"

@@ -264,10 +264,8 @@ def _domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
     if part.name == "in set":
         return _listed(part)
     if part.name == "in" and not part.detail:
-        column, values = (
-            plain_column(part.arguments[0]),
-            [_value(item) for item in part.arguments[1:]],
-        )
+        column = plain_column(part.arguments[0])
+        values = [_value(item) for item in part.arguments[1:]]
         if column is None or None in values:
             return None
         return column.symbol, ColumnDomain(

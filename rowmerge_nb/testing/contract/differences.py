@@ -76,11 +76,9 @@ class RowsDiffer(AssertionError):
         about: str = "",
         types: Sequence[pa.DataType] = (),
     ) -> None:
-        self.differences, self.columns, self.causes = (
-            tuple(found),
-            tuple(columns),
-            dict(causes or {}),
-        )
+        self.differences = tuple(found)
+        self.columns = tuple(columns)
+        self.causes = dict(causes or {})
         lines = [
             *filter(None, [about]),
             *self.causes.values(),
@@ -194,33 +192,25 @@ def _of_key(
     if not expected_rows and existed:
         row_kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
     elif not expected_rows and all(value is None for row in seen_rows for value in row):
-        row_kind, sentence = (
-            Kind.UNEXPECTED,
-            f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for",
-        )
+        row_kind = Kind.UNEXPECTED
+        sentence = f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for"
     elif not expected_rows:
-        row_kind, sentence = (
-            Kind.UNEXPECTED,
-            f"row {seen_rows[0]!r} is there, and nobody asked for it",
-        )
+        row_kind = Kind.UNEXPECTED
+        sentence = f"row {seen_rows[0]!r} is there, and nobody asked for it"
     elif not seen_rows:
         what = "is missing" if existed else "was to be inserted and is not there"
         row_kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
     elif len(seen_rows) > len(expected_rows):
-        row_kind, sentence = (
-            Kind.DOUBLED,
-            (
-                f"row {key!r} is there {_times(len(seen_rows))} and must be there"
-                f" {_times(len(expected_rows))}"
-            ),
+        row_kind = Kind.DOUBLED
+        sentence = (
+            f"row {key!r} is there {_times(len(seen_rows))} and must be there"
+            f" {_times(len(expected_rows))}"
         )
     elif len(seen_rows) < len(expected_rows):
-        row_kind, sentence = (
-            Kind.MISSING,
-            (
-                f"row {key!r} is there {_times(len(seen_rows))} and must be there"
-                f" {_times(len(expected_rows))}"
-            ),
+        row_kind = Kind.MISSING
+        sentence = (
+            f"row {key!r} is there {_times(len(seen_rows))} and must be there"
+            f" {_times(len(expected_rows))}"
         )
     else:
         row, right = _unequal_pair(seen_rows, expected_rows)

@@ -61,10 +61,8 @@ class UpdatableStatement(PageStatement):
 
     def source(self, split: Any, number: int) -> UpdatablePageSource:
         provider = travel(self.connector.get_page_source_provider())
-        session, columns = (
-            replace(self.session, writer=number),
-            [*map(travel, [*self.columns, self.changed_id])],
-        )
+        session = replace(self.session, writer=number)
+        columns = [*map(travel, [*self.columns, self.changed_id])]
         source = provider.create_page_source(
             travel(self.transaction), session, travel(split), travel(self.changed_handle), columns
         )

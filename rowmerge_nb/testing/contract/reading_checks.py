@@ -241,10 +241,8 @@ class ReadingChecks(ContractStore):
         if isinstance(subject, str):
             self._check_constraints_on_type(connector, subject)
             return
-        filled_table, sql_type = (
-            self.fill(connector, subject),
-            constrained_type(next(iter(self.columns.values()))),
-        )
+        filled_table = self.fill(connector, subject)
+        sql_type = constrained_type(next(iter(self.columns.values())))
         keys = stored_values([self.key(number) for number in (4, 8, 99)], sql_type)
         low, high = sorted(stored_values([self.key(3), self.key(6)], sql_type))
         domains = [

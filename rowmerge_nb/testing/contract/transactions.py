@@ -221,10 +221,8 @@ class TransactionChecks(ContractStore):
     def test_a_row_that_is_deleted_meanwhile_is_not_brought_back(
         self, filled_table: FilledTable
     ) -> None:
-        first, second = (
-            Changes(deleted=(self.key(3),)),
-            Changes(updated=((self.key(3), self.new_values(3)),)),
-        )
+        first = Changes(deleted=(self.key(3),))
+        second = Changes(updated=((self.key(3), self.new_values(3)),))
         assert not self._both(filled_table, first, second), (
             "a row was updated that had been deleted"
         )

@@ -27,10 +27,8 @@ class VersionChecks(ContractStore):
             statement.session, statement.name, version
         )
         assert statement.handle is not None, "the table is there, and its version is not"
-        former_rows, row_count = (
-            in_order(statement.rows()),
-            statement.metadata.row_count(statement.session, statement.handle),
-        )
+        former_rows = in_order(statement.rows())
+        row_count = statement.metadata.row_count(statement.session, statement.handle)
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
         present = in_order(statement.rows())
         statement.rollback()
@@ -73,11 +71,9 @@ class VersionChecks(ContractStore):
         """With INVALID_ARGUMENTS."""
         self._version(filled_table)
         statement = filled_table.statement()
-        metadata, session, strange = (
-            statement.metadata,
-            statement.session,
-            ConnectorTableVersion(-1),
-        )
+        metadata = statement.metadata
+        session = statement.session
+        strange = ConnectorTableVersion(-1)
         with pytest.raises(RowMergeError) as read:
             metadata.get_versioned_table_handle(session, statement.name, strange)
         with pytest.raises(RowMergeError) as restored:

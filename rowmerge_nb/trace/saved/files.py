@@ -49,10 +49,8 @@ class FileFormat:
             with budget_of(budget):
                 return read(content)
         except UnfoldsTooFar as error:
-            wrong, more = (
-                str(error),
-                f" If you trust the file, open it with most_bytes={error.needed:_} or more.",
-            )
+            wrong = str(error)
+            more = f" If you trust the file, open it with most_bytes={error.needed:_} or more."
         except TraceSchemaError as error:
             wrong = str(error)
         except RowMergeError as error:

@@ -120,10 +120,8 @@ _CONFLICTS: Final = frozenset({"40001", "40P01"})
 
 
 def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeError:
-    state, words = (
-        getattr(error, "sqlstate", None) or "",
-        redacted(_words_of(error), dsn).rstrip("."),
-    )
+    state = getattr(error, "sqlstate", None) or ""
+    words = redacted(_words_of(error), dsn).rstrip(".")
     message = f"{doing} in {where} failed: {words}"
     if state.startswith("23"):
         violated = ExecutionError(message, code="CONSTRAINT_VIOLATION", step="finish_merge")

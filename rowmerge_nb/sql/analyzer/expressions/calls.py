@@ -320,10 +320,8 @@ class CallAnalyzer:
         }
         site, pending = self.site, self._not_scalars
         self.variables = {**before, **variables}
-        self.site, self._not_scalars = (
-            replace(site, name="Lambda expression", judged_whole=True),
-            [],
-        )
+        self.site = replace(site, name="Lambda expression", judged_whole=True)
+        self._not_scalars = []
         body = self.analyze(node.body)
         self.judge(node.body)
         self.variables, self.site, self._not_scalars = before, site, pending
@@ -463,10 +461,8 @@ class CallAnalyzer:
         if self._around is None:
             return
         construct, outer = self._around
-        message, span = (
-            f"Cannot nest window functions or row pattern measures inside {construct}",
-            node.error_span,
-        )
+        message = f"Cannot nest window functions or row pattern measures inside {construct}"
+        span = node.error_span
         if construct == _AGGREGATION:
             message += f" '{outer.name}': [{formatted(node, self.context.text)}]"
             span = replace(outer.error_span, about=span)

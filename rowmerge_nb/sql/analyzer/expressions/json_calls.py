@@ -134,10 +134,8 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
         return parse_path(literal.value)
     except PathSyntaxError as error:
         span, index = node.path.span, error.offset
-        line, before = (
-            span.line + literal.value.count("\n", 0, index),
-            literal.value.rfind("\n", 0, index),
-        )
+        line = span.line + literal.value.count("\n", 0, index)
+        before = literal.value.rfind("\n", 0, index)
         column = index - before if line > span.line else span.column + 1 + index
         begin = min(span.start + 1 + index, span.end)
         analyzer.context.error("SYNTAX_ERROR", error.message, Span(begin, span.end, line, column))

@@ -61,10 +61,8 @@ def decimal_literal(text: str) -> Constant | None:
     match = _DECIMAL.fullmatch(text)
     if match is None or not (match.group(2) or match.group(3)):
         return None
-    whole, fraction = (
-        match.group(2).replace("_", "").lstrip("0"),
-        (match.group(3) or "").replace("_", ""),
-    )
+    whole = match.group(2).replace("_", "").lstrip("0")
+    fraction = (match.group(3) or "").replace("_", "")
     precision = max(len(whole) + len(fraction), 1)
     if precision > 38:
         return None

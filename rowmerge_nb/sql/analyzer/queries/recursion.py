@@ -192,14 +192,11 @@ def _shaped(context: Context, union: s.SetOperation, name: str) -> Recursion | N
 def _check_side(context: Context, part: s.Node, name: str) -> None:
     """Refuse the name on a side whose rows an outer join or EXCEPT can remove."""
     if isinstance(part, s.JoinRelation):
-        is_left_refused, is_right_refused = (
-            part.kind in {"RIGHT", "FULL"},
-            part.kind
-            in {
-                "LEFT",
-                "FULL",
-            },
-        )
+        is_left_refused = part.kind in {"RIGHT", "FULL"}
+        is_right_refused = part.kind in {
+            "LEFT",
+            "FULL",
+        }
         operation = f"source of {part.kind} join"
     elif isinstance(part, s.SetOperation) and part.operator == "EXCEPT":
         is_left_refused, is_right_refused = not part.distinct, True

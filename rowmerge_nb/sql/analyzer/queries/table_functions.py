@@ -65,10 +65,8 @@ def kept_columns(
             None,
             "Name the columns alone.",
         )
-    excluded, names = (
-        [column.value for column in columns.columns],
-        {(field.name or "").lower() for field in fields},
-    )
+    excluded = [column.value for column in columns.columns]
+    names = {(field.name or "").lower() for field in fields}
     missing = ", ".join(name for name in dict.fromkeys(excluded) if name not in names)
     if missing:
         context.error(

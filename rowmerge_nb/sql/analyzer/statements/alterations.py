@@ -208,10 +208,8 @@ def _refuse_comment_on(
 
 
 def defined_column(context: Context, catalog: str, column: st.ColumnDefinition) -> ColumnMetadata:
-    comment, sql_type = (
-        None if column.comment is None else column.comment.text,
-        defined_type(column.type),
-    )
+    comment = None if column.comment is None else column.comment.text
+    sql_type = defined_type(column.type)
     default = default_text(context, catalog, column.name, sql_type, column.default)
     return ColumnMetadata(column.name.text, sql_type, column.nullable, default, comment)
 

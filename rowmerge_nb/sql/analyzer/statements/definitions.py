@@ -169,10 +169,8 @@ def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
         message = f"Target view '{qualified}' does not exist, but a table with that name exists."
         context.error("TABLE_ALREADY_EXISTS", message, aimed, _OTHER_NAME)
     if target[0] != view.name[0]:
-        message, hint = (
-            "View rename across catalogs is not supported",
-            "CREATE VIEW makes one there.",
-        )
+        message = "View rename across catalogs is not supported"
+        hint = "CREATE VIEW makes one there."
         context.refuse(message, aimed, hint)
     renamed = replace(view.definition, name=SchemaTableName(*target[1:]))
     return definition(context, "ALTER VIEW", view.name, view=renamed)

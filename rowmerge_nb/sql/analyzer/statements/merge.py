@@ -676,10 +676,8 @@ class _MergeAnalyzer:
             is_assignable(value.type, column_type)
             for column_type, value in zip(column_types, assigned_values, strict=True)
         ):
-            table, actual = (
-                ", ".join(map(str, column_types)),
-                ", ".join(str(value.type) for value in assigned_values),
-            )
+            table = ", ".join(map(str, column_types))
+            actual = ", ".join(str(value.type) for value in assigned_values)
             wrong = first_unfit(column_types, assigned_values)
             field, (value, span) = self.fields[indexes[wrong]], assigned[wrong]
             is_star = clause.star is not None

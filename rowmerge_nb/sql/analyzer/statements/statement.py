@@ -85,11 +85,9 @@ def _query(context: Context, statement: st.Statement) -> a.Analysis:
         a.Field(f.symbol, f.name or f"_col{i}", f.type, f.qualifier[-1] if f.qualifier else None)
         for i, f in enumerate(result.fields)
     )
-    bindings, notices, origins = (
-        tuple(context.bindings.values()),
-        tuple(context.notices),
-        tuple(context.origins),
-    )
+    bindings = tuple(context.bindings.values())
+    notices = tuple(context.notices)
+    origins = tuple(context.origins)
     return a.QueryAnalysis(statement.text, bindings, notices, fields, result.tree, origins=origins)
 
 

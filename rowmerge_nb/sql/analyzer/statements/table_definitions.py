@@ -102,10 +102,8 @@ def _existing(
     context.bindings.clear()
     replaced = existing if statement.replace and view is None and exists else None
     if statement.replace and not context.tables.store(name[0]).replaces_tables:
-        message, hint = (
-            "This connector does not support replacing tables",
-            "Write DROP TABLE IF EXISTS before it.",
-        )
+        message = "This connector does not support replacing tables"
+        hint = "Write DROP TABLE IF EXISTS before it."
         context.refuse_later(AnalysisError(message, code="NOT_SUPPORTED", hint=hint).at(span))
     if statement.replace:
         exists = view is not None

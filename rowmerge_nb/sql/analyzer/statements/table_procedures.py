@@ -115,10 +115,8 @@ def _constraint(
 def _arguments(
     context: Context, catalog: str, procedure: TableProcedure, action: st.TableExecute
 ) -> Mapping[str, Any]:
-    whole, parameters = (
-        context.statement_span(),
-        {argument.name: argument for argument in procedure.arguments},
-    )
+    whole = context.statement_span()
+    parameters = {argument.name: argument for argument in procedure.arguments}
     hint = f"Its arguments are: {', '.join(parameters)}." if parameters else "It has no arguments."
     refuse_mixed(context, action.arguments)
     if (

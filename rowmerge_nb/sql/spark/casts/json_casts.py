@@ -250,10 +250,8 @@ def _row(
     # An object has no members without a name.
     row, listed = (f"named_struct({', '.join(parts)})" for parts in (members, elements))
     if safe:
-        row, listed = (
-            f"IF({' OR '.join(lost_members)}, NULL, {row})",
-            f"IF({' OR '.join(lost_elements)}, NULL, {listed})",
-        )
+        row = f"IF({' OR '.join(lost_members)}, NULL, {row})"
+        listed = f"IF({' OR '.join(lost_elements)}, NULL, {listed})"
     names = ", ".join(text_literal((name or "").lower()) for name in row_type.fields)
     twice = (
         f"filter(array({names}), `$f` -> size(filter(map_keys(`$m`), `$k` -> lower(`$k`) = `$f`))"

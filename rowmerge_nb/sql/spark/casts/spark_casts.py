@@ -217,10 +217,8 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
         message = f"IF(isnan({text}), {fail('INVALID_CAST_ARGUMENT', *parts)}, {message})"
     if source.base == "double":
         # Values of 39 digits that fit into 128 bits overflow before the precision is checked.
-        least, most = (
-            f"1e{MAX_PRECISION - scale}D",
-            f"{2**127 / 10**MAX_PRECISION!r}e{MAX_PRECISION - scale}D",
-        )
+        least = f"1e{MAX_PRECISION - scale}D"
+        most = f"{2**127 / 10**MAX_PRECISION!r}e{MAX_PRECISION - scale}D"
         over = fail("NUMERIC_VALUE_OUT_OF_RANGE", "'Decimal overflow'")
         message = f"IF(abs({text}) >= {least} AND abs({text}) < {most}, {over}, {message})"
     return f"coalesce({attempt}, IF({text} IS NULL, NULL, {message}))"
@@ -356,10 +354,8 @@ def shown(text: str, sql_type: Type) -> str:
         )
         return f"concat('[', concat_ws(', ', {', '.join(fields)}), ']')"
     if sql_type.base == "map":
-        key, value = (
-            shown("e.key", sql_type.parameters[0]),
-            _shown_part("e.value", sql_type.parameters[1]),
-        )
+        key = shown("e.key", sql_type.parameters[0])
+        value = _shown_part("e.value", sql_type.parameters[1])
         return (
             f"concat('{{', array_join(transform(map_entries({text}), e -> concat({key}, '=',"
             f" {value})), ', '), '}}')"

@@ -250,10 +250,8 @@ def _unequal(node: Apply, values: Sequence[str], whole: str, failure: Failure) -
         return whole
     message, code = "'cannot construct a JSON object with duplicate key'", "NOT_SUPPORTED"
     if constructor.unique:
-        message, code = (
-            "'duplicate key passed to JSON_OBJECT function'",
-            "INVALID_FUNCTION_ARGUMENT",
-        )
+        message = "'duplicate key passed to JSON_OBJECT function'"
+        code = "INVALID_FUNCTION_ARGUMENT"
     if constructor.keeps_null:
         return f"CAST({failure(code, message)} AS STRING)"
     both = " OR ".join(f"({values[a]} IS NOT NULL AND {values[b]} IS NOT NULL)" for a, b in pairs)
