@@ -119,6 +119,16 @@ class RowMergeError(Exception):
         self.result: Any = None
         self.raised: tuple[Any, ...] = ()
 
+    @classmethod
+    def invalid(cls, message: str, *, hint: str | None = None) -> Self:
+        """Return an error INVALID_ARGUMENTS."""
+        return cls(message, code="INVALID_ARGUMENTS", hint=hint)
+
+    @classmethod
+    def unsupported(cls, message: str, *, hint: str | None = None) -> Self:
+        """Return an error NOT_SUPPORTED."""
+        return cls(message, code="NOT_SUPPORTED", hint=hint)
+
     def __str__(self) -> str:
         text = f"{self.code}: {self.position}{self.message}"
         if self.hint:
@@ -291,9 +301,7 @@ def checked(
             if display_value and not isinstance(expected, type | tuple)
             else f"is of type {type(value).__name__}, which is"
         )
-        raise RowMergeError(
-            f"{subject} {verb} not possible", code="INVALID_ARGUMENTS", hint=f"Give {form}."
-        )
+        raise RowMergeError.invalid(f"{subject} {verb} not possible", hint=f"Give {form}.")
     return value
 
 
@@ -341,9 +349,8 @@ def checked_path(value: Any, name: str) -> str:
     """
     text = os.fspath(checked(value, name, (str, os.PathLike), "a path: a text or a pathlib.Path"))
     if not isinstance(text, str) or "\0" in text:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"{name} = {text!r} is not possible: a path is a text, and has no zero byte in it",
-            code="INVALID_ARGUMENTS",
             hint="Give another path.",
         )
     try:
@@ -351,9 +358,8 @@ def checked_path(value: Any, name: str) -> str:
         # surrogates cannot exist.
         os.fsencode(text)
     except UnicodeEncodeError as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"{name} = {text!r} is not possible: {error.reason}",
-            code="INVALID_ARGUMENTS",
             hint="Give another path.",
         ) from error
     return text

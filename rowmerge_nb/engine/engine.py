@@ -557,9 +557,8 @@ class Engine:
         engine = self._over(self._catalogs)
         for comparison, names in ((CATALOGS, catalogs), (STORES, stores)):
             if by != comparison and names is not None:
-                raise RowMergeError(
+                raise RowMergeError.invalid(
                     f"A comparison of {by} takes no {comparison}",
-                    code="INVALID_ARGUMENTS",
                     hint=f"Leave {comparison} out, or pass by='{comparison}'.",
                 )
         if by == CATALOGS:

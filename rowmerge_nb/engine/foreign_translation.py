@@ -94,9 +94,8 @@ def translate_statement(
     """
     text = statement_text(sql)
     if dialect not in DIALECTS:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"There is no dialect {dialect!r} to translate from",
-            code="INVALID_ARGUMENTS",
             hint=did_you_mean(str(dialect), DIALECTS) or f"Choose one of {', '.join(DIALECTS)}.",
         )
     evolving = _EVOLVING.match(text) if dialect == "delta" else None
@@ -155,9 +154,8 @@ def _beyond(
     try:
         statement = parse(words, dialect="extended")
     except ParseError as error:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"The statement has no translation from {dialect}: {error.message}, in: {words}",
-            code="NOT_SUPPORTED",
             hint=error.hint or _ADVICE,
         ) from error
     differences += [form.message for form in statement.forms]
@@ -274,9 +272,8 @@ def _written(tree: Any, dialect: str) -> str:
     try:
         return str(tree.sql(dialect="trino", unsupported_level=ErrorLevel.RAISE, comments=False))
     except SqlglotError as error:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"The statement has no translation from {dialect}: {str(error).splitlines()[0]}",
-            code="NOT_SUPPORTED",
             hint=_ADVICE,
         ) from error
 
@@ -379,9 +376,8 @@ def _adapted_from_sqlserver(tree: Any) -> Iterator[str]:
                 " written: use regexp_like."
             )
     for number in tree.find_all(exp.NextValueFor):
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"{number.sql()} has no translation: Trino has no sequences",
-            code="NOT_SUPPORTED",
             hint="Write the key's values, or leave the column to the database's default.",
         )
     for added in list(tree.find_all(exp.Add)):

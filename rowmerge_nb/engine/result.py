@@ -248,9 +248,8 @@ class Result:
         import pandas as pd
 
         if self.trace.target.output is None:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"What this {self.trace.kind} has written is not known",
-                code="NOT_SUPPORTED",
                 hint=(
                     "A connector tells it by a ConnectorOutputMetadata from its finish calls."
                     if self.trace.target.connector
@@ -288,9 +287,8 @@ class Result:
         from rowmerge_nb.trace.changed_rows import changed_rows
 
         if self.trace.state == StatementState.FAILED:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"This {self.trace.kind} failed: it changed no row",
-                code="NOT_SUPPORTED",
                 hint="Its error names the cause; mend that and run the statement again.",
             )
         changes = changed_rows(self.trace)
@@ -392,9 +390,8 @@ class Result:
                 has not all rows that took part.
         """
         if self.again is None:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"This {self.trace.kind} cannot be run once more",
-                code="NOT_SUPPORTED",
                 hint="A MERGE, UPDATE or DELETE can, of which an engine has given the result.",
             )
         return self.again.run(sql, source, **options)
@@ -492,9 +489,8 @@ class Result:
             msg = f"The rows that this {trace.kind} left are not known"
             if trace.error is not None:
                 msg = f"This {trace.kind} failed ({trace.error.code}), so it left no rows to check"
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 msg,
-                code="NOT_SUPPORTED",
                 hint="Check a query of the table, or a MERGE, UPDATE or DELETE that has run.",
             )
         return rows
@@ -514,9 +510,8 @@ class Result:
         if self.recording is not None and self.recording.record is not None:
             return self.recording.record
         missing = self.recording.missing if self.recording is not None else ""
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"The pages of this {self.trace.kind} were not kept{f': {missing}' if missing else ''}",
-            code="NOT_SUPPORTED",
             hint=(
                 "Run the statement with record=True, or %%merge --record FILE; a trace that was"
                 " saved has none."
@@ -638,9 +633,7 @@ class Result:
         parts = None if names is None else [str(name).strip() for name in names]
         for part in parts or ():
             if part not in {*PARTS, *PRESETS}:
-                raise RowMergeError(
-                    f"A report has no part '{part}'", code="INVALID_ARGUMENTS", hint=part_hint(part)
-                )
+                raise RowMergeError.invalid(f"A report has no part '{part}'", hint=part_hint(part))
         return render_text(build_report(self.trace, under_other_paradigm(self.trace)), show=parts)
 
     def to_pandas(self) -> pd.DataFrame:
@@ -688,9 +681,8 @@ class Result:
         try:
             parquet.write_table(self._arrow(), file, **arguments)
         except (OSError, TypeError, ValueError, ArrowException) as error:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The rows cannot be written to {file}: {error_text(error)}",
-                code="INVALID_ARGUMENTS",
                 hint="Choose a file in an existing directory; pyarrow checks other arguments.",
             ) from error
 
@@ -715,9 +707,8 @@ class Result:
                 hint="Run `pip install matplotlib`.",
             ) from error
         except (AttributeError, KeyError, TypeError, ValueError) as error:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"pandas cannot draw these rows: {error_text(error)}",
-                code="INVALID_ARGUMENTS",
                 hint="Name columns with numbers: result.plot(x='customer', y='purchases').",
             ) from error
 

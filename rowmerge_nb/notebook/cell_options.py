@@ -430,7 +430,7 @@ def _variable(where: str, name: str) -> str:
 
 
 def _refuse(message: str, hint: str | None = None) -> NoReturn:
-    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+    raise RowMergeError.invalid(message, hint=hint)
 
 
 def help_text() -> str:

@@ -126,9 +126,8 @@ def _ask(line: ConnectLine) -> str:
         password = getpass.getpass(f"Password for {masked(line.location or line.store)}: ")
     except Exception as error:
         # Nothing can be typed in a notebook that a program runs.
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Nothing can be typed here: {error}",
-            code="INVALID_ARGUMENTS",
             hint="Set PGPASSWORD, write ~/.pgpass, or write password='${ENV:NAME}'.",
         ) from error
     if not password:
@@ -293,4 +292,4 @@ def _form_hint() -> str:
 
 
 def _refuse(message: str, hint: str) -> NoReturn:
-    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+    raise RowMergeError.invalid(message, hint=hint)

@@ -211,10 +211,9 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
 
     def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> Any:
         if first_line > 1 and use.rest:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"'{use.rest}' stands behind the options; statements begin on the cell's second"
                 " line",
-                code="INVALID_ARGUMENTS",
                 hint="%merge help lists the options",
             )
         parts = use.values.get("show", self.show) or None
@@ -394,9 +393,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                 for key, value in self.shell.user_ns.items()
                 if isinstance(value, Engine) and not key.startswith("_")
             ]
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The variable '{name}' holds no engine",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     f"There are: {', '.join(engines)}"
                     if engines
@@ -470,9 +468,8 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         behind = use.rest
         source = behind if cell is None else f"{behind}\n{cell}" if behind else cell
         if not dialect or not source.strip():
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"%merge translate has no {'statement' if dialect else 'dialect'}",
-                code="INVALID_ARGUMENTS",
                 hint=f"Write %merge translate DIALECT STATEMENT; DIALECT is one of"
                 f" {', '.join(DIALECTS)}.",
             )

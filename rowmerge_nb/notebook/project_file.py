@@ -103,9 +103,8 @@ def declared_catalogs(table: Any, file: Path) -> DeclaredCatalogs:
 
 
 def _wrong_shape(message: str) -> RowMergeError:
-    return RowMergeError(
+    return RowMergeError.invalid(
         message,
-        code="INVALID_ARGUMENTS",
         hint='Write, for example: ice = {store = "iceberg", warehouse = "warehouse/", create = true}',
     )
 

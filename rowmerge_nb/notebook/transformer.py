@@ -111,7 +111,7 @@ def _is_code(line: str) -> bool:
 
 
 def _refusal(message: str, hint: str) -> RowMergeError:
-    return RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+    return RowMergeError.invalid(message, hint=hint)
 
 
 class ShownOnce(ast.NodeTransformer):

@@ -270,10 +270,9 @@ class _Planner:
         try:
             self.printer.text(tree, condition=condition)
         except UnprintableError as error:
-            refused = AnalysisError(
+            refused = AnalysisError.unsupported(
                 f"The flow 'updatable' computes on pages, where {error} is not known to mean what"
                 " it means in Trino",
-                code="NOT_SUPPORTED",
                 hint=MERGE_FLOW,
             )
             raise refused.at(tree.origin.span) if tree.origin is not None else refused from error

@@ -61,9 +61,8 @@ def case(
     {'id': [None, 1], 'name': [None, 'b'], 'operation': [2, 1], 'row_id': [0, None]}
     """
     if kind not in KINDS:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"kind = {kind!r} is not possible",
-            code="INVALID_ARGUMENTS",
             hint=f"There are: {', '.join(KINDS)}.",
         )
     schema, _, name = table.rpartition(".")
@@ -93,10 +92,9 @@ def case(
         )
         target = _batch(values, empty.schema)
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "The values do not make pages of the columns"
             f" {', '.join(f'{n} {k}' for n, k in columns.items())}: {error_text(error)}",
-            code="INVALID_ARGUMENTS",
             hint="A row has a value for every column.",
         ) from error
     from dataclasses import replace
@@ -110,16 +108,14 @@ def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.Recor
         if operation not in Operation.__members__:
             msg = f"There is no operation '{operation}'"
             operations = list(Operation.__members__)
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 msg,
-                code="INVALID_ARGUMENTS",
                 hint=did_you_mean(str(operation), operations)
                 or f"There are: {', '.join(operations)}.",
             )
         if index is not None and not (type(index) is int and 0 <= index < count):
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"Row {index!r} of the target is not there: it has {count}, counted from 0",
-                code="INVALID_ARGUMENTS",
                 hint="Give the place of a row, or None for a row to insert.",
             )
         if record.row_id is None:

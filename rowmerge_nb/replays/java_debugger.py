@@ -45,18 +45,15 @@ def checked_port(port: int | None) -> int | None:
         return None
     hint = "Pass a port between 1 and 65535, such as debug=5005."
     if type(port) is not int or not 1 <= port <= _LAST_PORT:
-        raise RowMergeError(
-            f"debug = {port!r} is not possible", code="INVALID_ARGUMENTS", hint=hint
-        )
+        raise RowMergeError.invalid(f"debug = {port!r} is not possible", hint=hint)
     with socket.socket() as attempt:
         # A port of a debugger that has just ended can be used again.
         attempt.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             attempt.bind(("127.0.0.1", port))
         except OSError as error:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"Port {port} of this machine cannot be used: {error.strerror or error}",
-                code="INVALID_ARGUMENTS",
                 hint=f"End what listens there, or pass another port: debug={port % _LAST_PORT + 1}.",
             ) from error
     return port
@@ -65,9 +62,8 @@ def checked_port(port: int | None) -> int | None:
 def checked_connector(connector: Connector) -> JavaDebugging:
     if isinstance(connector, JavaDebugging):
         return connector
-    raise RowMergeError(
+    raise RowMergeError.unsupported(
         f"debug is for connectors in Java, and {type(connector).__name__} is in Python",
-        code="NOT_SUPPORTED",
         hint="Omit debug, and put breakpoint() into the connector: a replay runs in this process.",
     )
 

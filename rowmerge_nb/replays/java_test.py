@@ -47,9 +47,8 @@ _CONFLICT: Final = "TRANSACTION_CONFLICT"
 
 def write_java_test(result: Replay, file: Path, *, expect_error: bool) -> str:
     if not re.fullmatch(r"[A-Za-z_$][\w$]*", file.stem, re.ASCII):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A class of Java cannot be named '{file.stem}'",
-            code="INVALID_ARGUMENTS",
             hint="Name the file like a class, such as TestShelf.java.",
         )
     facts = _checked_plugin(result)
@@ -67,35 +66,30 @@ def write_java_test(result: Replay, file: Path, *, expect_error: bool) -> str:
 def _checked_plugin(result: Replay) -> PluginFacts:
     hint = "Write a test of Python: to_test('test_shop.py')."
     if result.record.flow is Flow.UPDATABLE:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "A test in Java has the calls of merge sinks, and the record is of the older flow",
-            code="NOT_SUPPORTED",
             hint=hint,
         )
     if result.make_table is not None:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "A test in Java cannot call make_table, a function of Python",
-            code="NOT_SUPPORTED",
             hint=hint,
         )
     if not result.origin.is_own:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"{result.origin.name} is a connector, whose tables would be changed by every run of"
             " the test",
-            code="INVALID_ARGUMENTS",
             hint="Replay the record with a function that makes the connector in a given folder.",
         )
     if result.record.rows is None:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "The record does not have the rows of the target, which a test in Java creates",
-            code="INVALID_ARGUMENTS",
             hint="Record the statement with record=True.",
         )
     if result.plugin is None:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"{result.origin.name} has started no plugin of Trino, so a test in Java has nothing to"
             " call",
-            code="NOT_SUPPORTED",
             hint=hint,
         )
     return result.plugin
@@ -136,9 +130,8 @@ def _variables(result: Replay, facts: PluginFacts, *, expect_error: bool) -> dic
     pages = [page_rows(record, page) for page in record.pages]
     count = sum(map(_size, [rows, expected_rows, pages]))
     if count > MOST_VALUES:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A test in Java with {written_number(count)} values in it is not written",
-            code="INVALID_ARGUMENTS",
             hint="Shrink the replay first: replay.shrink().to_test(...).",
         )
     return {
@@ -247,9 +240,8 @@ def _method(result: Replay, *, expect_error: bool) -> str:
 def _expected_error(result: Replay) -> dict[str, str]:
     java_class = getattr(result.error, "java_class", "")
     if not java_class:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "The replay's error is no exception of Java, so a test in Java cannot expect it",
-            code="INVALID_ARGUMENTS",
             hint="Omit expect_error.",
         )
     code = getattr(result.error, "code", "")
@@ -369,9 +361,8 @@ def _literal(value: Any, sql_type: Type) -> str:
         return _row(list(value.values()), sql_type.parameters)
     write = _LITERALS.get(base)
     if write is None or (base in _MOMENTS and isinstance(value, str)):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A test in Java cannot have the value {value!r} of type {sql_type}",
-            code="INVALID_ARGUMENTS",
             hint="Shrink the replay, or write a test of Python: to_test('test_shop.py').",
         )
     return write(value)
@@ -384,10 +375,9 @@ def _text(value: str) -> str:
     "it's \"\n\u2028"
     """
     if len(value.encode()) > _LONGEST_TEXT:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A text of Java has at most {written_number(_LONGEST_TEXT)} bytes, and one of the"
             f" values has {written_number(len(value.encode()))}",
-            code="INVALID_ARGUMENTS",
             hint="Shrink the replay first: replay.shrink().to_test(...).",
         )
     # The escapes of JSON are those of Java.

@@ -38,9 +38,8 @@ class ReplayOrigin:
         if isinstance(source, str):
             source = _imported(source)
         if not isinstance(source, Connector) and not callable(source):
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"connector is of type {type(source).__name__}, which is not possible",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     "Give a connector, a class or function that makes one, or its name:"
                     " 'shop:make_connector'."
@@ -102,10 +101,9 @@ class ReplayOrigin:
             own_folder = Path(folder) if _takes_folder(self.source) else None
             connector = self.source(*([] if own_folder is None else [own_folder]))
             if not isinstance(connector, Connector):
-                raise RowMergeError(
+                raise RowMergeError.invalid(
                     f"{self.name} gave {type(connector).__name__}; it gives a"
                     " rowmerge_nb.Connector",
-                    code="INVALID_ARGUMENTS",
                     hint="Give a class or a function that makes a connector.",
                 )
             try:
@@ -122,15 +120,12 @@ def _imported(text: str) -> Any:
         " 'shop:make_connector'."
     )
     if not module or not name.isidentifier():
-        raise RowMergeError(
-            f"connector = {text!r} is not possible", code="INVALID_ARGUMENTS", hint=hint
-        )
+        raise RowMergeError.invalid(f"connector = {text!r} is not possible", hint=hint)
     try:
         return getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"connector = {text!r} cannot be imported: {error_text(error)}",
-            code="INVALID_ARGUMENTS",
             hint=hint,
         ) from error
 

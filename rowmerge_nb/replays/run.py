@@ -132,9 +132,8 @@ class Replay:
         NOT_SUPPORTED if no call failed.
         """
         if self.error is None:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 "No call failed in this replay, so there is no line to stop at",
-                code="NOT_SUPPORTED",
                 hint=(
                     "Put breakpoint() into the connector, and replay the record again: it works in"
                     " this process."
@@ -293,16 +292,14 @@ def _selection(
 ) -> tuple[tuple[int, ...], str]:
     steps = (f"begin_{_verb(record)}", "finish", f"finish_{_verb(record)}")
     if call is not None and call not in steps:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"call = {call!r} is not possible",
-            code="INVALID_ARGUMENTS",
             hint=did_you_mean(str(call), steps) or f"There are: {', '.join(steps)}.",
         )
     number = writer if writer is not None else split
     if writer is not None and split is not None:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "writer and split do not go together",
-            code="INVALID_ARGUMENTS",
             hint="Give one of them.",
         )
     if number is None:
@@ -314,15 +311,13 @@ def _selection(
     if split is not None and record.flow is Flow.MERGE:
         return (), steps[0]
     if name != record.worker:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "A record of the older flow has no writers: page sources changed what they had read",
-            code="INVALID_ARGUMENTS",
             hint=f"Give split=, one of {_listed(record.writers)}.",
         )
     if number not in record.writers:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The record has no pages of {name} {number}",
-            code="INVALID_ARGUMENTS",
             hint=f"There are: {_listed(record.writers)}.",
         )
     return (number,), call or steps[1]
@@ -538,10 +533,9 @@ class _Run:
         )
         task = statement.scan(handle)
         if self.split is None or self.split >= len(task.splits):
-            self.refusal = RowMergeError(
+            self.refusal = RowMergeError.invalid(
                 f"The table has no split {self.split}: it has {plural(len(task.splits), 'split')}"
                 " here",
-                code="INVALID_ARGUMENTS",
                 hint="The record's own table may have had more.",
             )
             raise self.refusal
@@ -591,9 +585,8 @@ class _Run:
 def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
     frame = own_frame(quit_)
     where = f" in {frame.filename}, line {frame.lineno}," if frame is not None else ""
-    error = RowMergeError(
+    error = RowMergeError.unsupported(
         f"breakpoint(){where} cannot stop here: nothing can be typed into this process",
-        code="NOT_SUPPORTED",
         hint="Replay it in a notebook, in a terminal, or in a test by pytest -s.",
     )
     error.__cause__ = quit_

@@ -55,9 +55,8 @@ def shrunk(failing: Replay, seconds: float) -> Replay:
         "a number of seconds",
     )
     if not failing.failed:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "This replay does not fail, so there is nothing to shrink",
-            code="NOT_SUPPORTED",
             hint=(
                 "A record of all pages, replayed on what makes a connector, compares the rows that"
                 " are left as well."

@@ -107,9 +107,8 @@ def prepared_table(
         if not problem:
             return Prepared(name, has_rows=True, is_own=True)
     if existing is None:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"{type(connector).__name__} has no table {name}, and none can be made: {problem}",
-            code="NOT_SUPPORTED",
             hint="Give make_table=..., a function of connector, metadata and rows.",
         )
     if is_own and _refill(connector, record, name, rows):

@@ -40,9 +40,8 @@ def write_test(
     checked(expect_error, "expect_error", bool, "True or False")
     _check_file(file)
     if expect_error and result.error is None:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "No call failed in this replay, so a test cannot expect its error",
-            code="INVALID_ARGUMENTS",
             hint="Omit expect_error.",
         )
     if file.suffix == ".java":
@@ -55,10 +54,9 @@ def write_test(
         with file.open("x", encoding="utf-8") as output:
             output.write(text)
     except OSError as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The test cannot be written as '{file}': {error.strerror or error}"
             f" ('{error.filename}')",
-            code="INVALID_ARGUMENTS",
             hint="Name a file in a folder that you may write to.",
         ) from error
     return file
@@ -66,15 +64,13 @@ def write_test(
 
 def _check_file(file: Path) -> None:
     if file.suffix not in {".py", ".java"} or file.is_dir():
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"'{file}' is not the name of a file of Python or Java",
-            code="INVALID_ARGUMENTS",
             hint="Name a file such as 'test_shop.py' for pytest, or 'TestShop.java' for JUnit 5.",
         )
     if file.exists():
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"'{file}' exists already, and to_test replaces no file",
-            code="INVALID_ARGUMENTS",
             hint="Remove the file, or give the test another name.",
         )
 
@@ -89,9 +85,8 @@ def _java_text(
 ) -> str:
     for name, value in (("connector", connector), ("make_table", make_table)):
         if value is not None:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"{name} = {value!r} names code of Python, which a test in Java cannot call",
-                code="INVALID_ARGUMENTS",
                 hint=f"Omit {name}.",
             )
     # Few replays are written as a test in Java.
@@ -104,19 +99,17 @@ def _reference(result: Replay, connector: str | None) -> str:
     if connector is not None:
         origin = ReplayOrigin.of(connector)
         if not origin.is_own:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"connector = {connector!r} is a connector, which would be changed by every run of"
                 " the test",
-                code="INVALID_ARGUMENTS",
                 hint="Give what makes one: a class, or a function without arguments.",
             )
         return connector
     reference = result.origin.reference
     if reference is None:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A file cannot import {result.origin.name}: it is a connector itself, or was defined"
             " in a notebook or within a function",
-            code="INVALID_ARGUMENTS",
             hint=(
                 "Put the lines of the connector into a file, such as shop.py, with a function `def"
                 " make_connector(): return ShopConnector()`, and give"
@@ -132,9 +125,8 @@ def _maker(result: Replay, make_table: str | None) -> str | None:
     module = getattr(result.make_table, "__module__", "__main__")
     name = getattr(result.make_table, "__qualname__", "")
     if module == "__main__" or not name.isidentifier():
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "A file cannot import make_table: it was defined in a notebook or within a function",
-            code="INVALID_ARGUMENTS",
             hint="Put it into a file, such as shop.py, and give make_table='shop:make_table'.",
         )
     return f"{module}:{name}"
@@ -149,9 +141,8 @@ def _text(result: Replay, connector: str, make_table: str | None, *, expect_erro
     record = replayed_record(result)
     count = record.page_rows + (record.rows.num_rows if record.rows is not None else 0)
     if count > MOST_ROWS:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A test with {written_number(count)} rows in it is not written",
-            code="INVALID_ARGUMENTS",
             hint="Shrink the replay first: replay.shrink().to_test(...).",
         )
     lines = list(_case_lines(record))
@@ -321,9 +312,8 @@ def _check(literal: str, record: Record) -> None:
     except Exception as error:  # noqa: BLE001 - reported below
         same, wrong = False, error_text(error)
     if not same:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The rows of this replay cannot be written into a file: {wrong}",
-            code="INVALID_ARGUMENTS",
             hint="Save the record, and replay that in a test of yours: replay(path, ...).",
         )
 

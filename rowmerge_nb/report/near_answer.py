@@ -64,15 +64,13 @@ class Near(ShownSequence[NearRow]):
             # The keys were compared and none is near, so the answer is the same for each row.
             return cls(keys, sources, targets)
         if keys.source is None:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 keys.problem.removesuffix("."),
-                code="NOT_SUPPORTED",
                 hint="result.why() explains what became of a row.",
             )
         if not sources and not targets:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 summary_of(keys).removesuffix("."),
-                code="INVALID_ARGUMENTS",
                 hint="result.why() explains what became of a row.",
             )
         check_columns(columns, (row.columns for row in (*sources, *targets)))
@@ -99,10 +97,9 @@ class Near(ShownSequence[NearRow]):
         if not matches and not matches.targets:
             matches = alike(padded=True)
         if not matches and not matches.targets:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"None of the {plural(len(sources), 'source row')} without a partner that the trace"
                 f" holds is {in_words(source_row, columns)}",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     "result.why() has the rows with a partner. A target row is listed only if a"
                     " source row is near to it. Of many rows without a partner, the trace keeps the"
@@ -201,7 +198,7 @@ def _keys_of(trace: Trace) -> NearKeys:
     else:
         msg = "The nearest keys of this MERGE were not searched for"
         hint = "Run it with near=True, or --near in a cell."
-    raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+    raise RowMergeError.unsupported(msg, hint=hint)
 
 
 def _title(name: str, rows: Sequence[NearRow], side: NearSide) -> str:

@@ -91,15 +91,13 @@ class Quiz(ShownSequence[Question]):
         )
         checked(seed, "seed", lambda value: isinstance(value, int), "a whole number")
         if trace.kind not in ROW_CHANGES:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"There is nothing to ask about this {trace.kind}",
-                code="NOT_SUPPORTED",
                 hint="A quiz is made of a MERGE, UPDATE or DELETE, a large one run with trace='full'.",
             )
         if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"This MERGE failed ({trace.error.code}), so its rows have no outcome to ask about",
-                code="NOT_SUPPORTED",
                 hint=(
                     f"{code('result.verdicts()')} says what ten engines do with its rows, and"
                     f" {code('result.explore()')} shows them; for a quiz, repair the source."
@@ -154,9 +152,8 @@ class Quiz(ShownSequence[Question]):
         words = {_words(option): option for option in question.choices}
         choice = choices.get(text.lower(), words.get(_words(text)))
         if choice is None:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"'{visible(text)}' is no answer to question {number}",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     "Its choices are: "
                     f"{'; '.join(f'{label}: {option}' for label, option in choices.items())}."

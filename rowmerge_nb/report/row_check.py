@@ -245,9 +245,8 @@ def _names(by: str | Iterable[str], table_columns: Mapping[str, str]) -> list[st
 
 
 def _no_column(name: str, columns: Mapping[str, str]) -> RowMergeError:
-    return RowMergeError(
+    return RowMergeError.invalid(
         f"The rows have no column '{name}'",
-        code="INVALID_ARGUMENTS",
         hint=did_you_mean(name, list(columns.values()))
         or f"There are: {', '.join(columns.values())}.",
     )
@@ -257,17 +256,15 @@ def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = {name.lower(): name for name in schema.names}
     expected_columns = {name.lower(): name for name in wanted.column_names}
     if len(columns) < len(schema.names):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "Two columns of the rows have the same name",
-            code="INVALID_ARGUMENTS",
             hint="Give each column of the query a name of its own.",
         )
     for name in expected_columns.keys() - columns.keys():
         raise _no_column(expected_columns[name], columns)
     if missing := [name for key, name in columns.items() if key not in expected_columns]:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The wanted rows have no column '{missing[0]}'",
-            code="INVALID_ARGUMENTS",
             hint=f"The columns are: {', '.join(schema.names)}.",
         )
     return pa.table(
@@ -285,9 +282,8 @@ def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         texts = pa.types.is_integer(values.type) and pa.types.is_decimal(field.type)
         return (values.cast(pa.string()) if texts else values).cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Column '{field.name}' of the wanted rows does not fit {from_arrow(field.type)}:"
             f" {error}",
-            code="INVALID_ARGUMENTS",
             hint="Give values of the column's type.",
         ) from error

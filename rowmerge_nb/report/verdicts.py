@@ -28,9 +28,8 @@ class Verdicts(ShownSequence[EngineVerdict]):
         if rows is None:
             is_failed = trace.state is StatementState.FAILED
             ending = "failed" if is_failed else f"is {trace.state}"
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"There are no joined rows to judge: this {trace.kind} {ending}",
-                code="NOT_SUPPORTED",
                 hint="Verdicts are about a MERGE that ran, or that failed because of its matches.",
             )
         return cls(rows)

@@ -205,4 +205,4 @@ def _none_is_like(trace: Trace, rows: str, words: str) -> RowMergeError:
             "Values are compared as they are, and rows of the source are counted from 0. Target"
             " rows that no row of the source matches are among them where the store keeps versions."
         )
-    return RowMergeError(msg, code="INVALID_ARGUMENTS", hint=hint)
+    return RowMergeError.invalid(msg, hint=hint)

@@ -24,9 +24,8 @@ def unknown_catalog(
     'lak'
     """
     if catalog == "system":
-        return AnalysisError(
+        return AnalysisError.unsupported(
             "The catalog system is not supported by this engine",
-            code="NOT_SUPPORTED",
             hint=(
                 "SHOW CATALOGS lists the catalogs, and information_schema of each describes its"
                 " tables."

@@ -367,7 +367,7 @@ def told_journeys(trace: Trace, limit: int | None = None) -> tuple[Journey, ...]
 
 def _no_journeys(trace: Trace) -> RowMergeError:
     msg, hint = _why_none(trace)
-    return RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+    return RowMergeError.unsupported(msg, hint=hint)
 
 
 def _why_none(trace: Trace) -> tuple[str, str]:

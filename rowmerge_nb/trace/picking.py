@@ -35,9 +35,8 @@ def picked(
     if isinstance(row, Mapping):
         row, columns = None, {**row, **columns}
     elif row is not None and source_row is not None:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The source row is named twice: {row!r} and {source_row!r}",
-            code="INVALID_ARGUMENTS",
             hint="Give one of them.",
         )
     if source_row is not None and SOURCE_ROW in {name.lower() for name in column_names}:
@@ -72,9 +71,8 @@ def check_columns(columns: Iterable[str], sides: Iterable[Mapping[str, Any] | No
     """
     names = {name.lower(): name for side in sides for name in side or {}}
     if unknown := [name for name in columns if name.lower() not in names]:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Neither side has a column '{unknown[0]}'",
-            code="INVALID_ARGUMENTS",
             hint=did_you_mean(unknown[0], list(names))
             or f"There are: {', '.join(sorted(names.values()))}.",
         )

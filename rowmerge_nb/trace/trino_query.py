@@ -192,9 +192,8 @@ def _loaded(source: Any) -> Any:
     except FileNotFoundError:
         raise RowMergeError(f"There is no file {path}", code="NOT_FOUND", hint=NEXT_STEP) from None
     except (OSError, ValueError, UnfoldsTooFar) as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The file {path} cannot be read: {error}",
-            code="INVALID_ARGUMENTS",
             hint="Give the path of a file with the JSON.",
         ) from None
     return _parsed(content, budget)
@@ -344,4 +343,4 @@ def _kind(value: Any) -> str:
 
 
 def _refuse(message: str, hint: str = NEXT_STEP) -> NoReturn:
-    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+    raise RowMergeError.invalid(message, hint=hint)

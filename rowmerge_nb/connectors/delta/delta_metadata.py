@@ -682,9 +682,8 @@ def _version_of(
         type_name = version.version_type or type(pointer).__name__
         raise unsupported_version(type_name, "Write the number of a version, which is a bigint.")
     if not 0 <= pointer <= table.version():
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             f"Delta Lake snapshot ID does not exists: {pointer}",
-            code="INVALID_ARGUMENTS",
             hint=f"The newest version of '{name}' is {table.version()}.",
         )
     return pointer

@@ -101,10 +101,9 @@ def schema_json(columns: Sequence[ColumnMetadata]) -> str:
 
 def field_json(column: ColumnMetadata) -> dict[str, Any]:
     if _REFUSED_NAMES.search(column.name):
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"Column name '{column.name}' has a character that Delta tables without column"
             " mapping do not allow",
-            code="NOT_SUPPORTED",
             hint="Name the column without spaces and without , ; { } ( ) =.",
         )
     field = new_field(
@@ -139,8 +138,7 @@ def delta_type_of(sql_type: Type, path: str) -> Any:
             for name, part in zip(sql_type.fields, sql_type.parameters, strict=True)
         ]
         return {"type": "struct", "fields": fields}
-    raise AnalysisError(
+    raise AnalysisError.unsupported(
         f"Type not supported for Delta: {sql_type}, of column '{path}'",
-        code="NOT_SUPPORTED",
         hint="CAST it to a type that Delta has, for instance varchar.",
     )

@@ -32,9 +32,8 @@ class Folders:
         self._directory = directory
         if _is_table(directory):
             table = quoted_where_needed(unquote(directory.name).lower())
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"The folder '{directory}' is a Delta table, not a folder of tables",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     f"Connect the folder above it:"
                     f" {connect_command('delta', str(directory.parent), 'lake')}; the table is"

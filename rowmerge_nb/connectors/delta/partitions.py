@@ -49,10 +49,9 @@ def check_partition_columns(names: Sequence[str], columns: Sequence[ColumnMetada
     """Raise NOT_SUPPORTED for a partition column whose values have no exact text."""
     for column in columns:
         if column.name in names and column.type.base not in _TYPES:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"Delta tables cannot be partitioned by column '{column.name}' of type"
                 f" {column.type}",
-                code="NOT_SUPPORTED",
                 hint="Partition by numbers, texts, dates or timestamps.",
             )
 

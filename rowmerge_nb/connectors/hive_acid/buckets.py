@@ -60,9 +60,8 @@ def check_bucket_type(name: str, sql_type: Type) -> None:
         for inner in sql_type.parameters:
             check_bucket_type(name, inner)
         return
-    raise AnalysisError(
+    raise AnalysisError.unsupported(
         f"Cannot create a table bucketed on an unsupported type: column '{name}' is {sql_type}",
-        code="NOT_SUPPORTED",
         hint="Bucket by columns of integers, booleans, floating-point numbers, varchar or dates.",
     )
 

@@ -144,9 +144,8 @@ class HiveAcidConnector(Connector):
                 _make_folder(Path(directory).absolute()) / "metastore.sqlite"
             )
         else:
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 "HiveAcidConnector needs a directory, or metastore='thrift://host:port'",
-                code="INVALID_ARGUMENTS",
                 hint="Write HiveAcidConnector('lake/').",
             )
         self.warehouse = self.metastore.schema_location("default")

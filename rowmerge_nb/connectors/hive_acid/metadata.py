@@ -144,18 +144,16 @@ class HiveAcidMetadata(UpdatableMetadata):
                 type(write_id).__name__, "A former state of a Hive table is named by a write id."
             )
         if not 0 <= write_id <= write_ids.high_watermark:
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"Write id {write_id} of table '{name}' was not given out; the last one is"
                 f" {write_ids.high_watermark}",
-                code="INVALID_ARGUMENTS",
                 hint="The names of the table's delta folders have the write ids.",
             )
         if write_id in write_ids.open or write_id in write_ids.aborted:
             state = "open" if write_id in write_ids.open else "aborted"
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"The transaction of write id {write_id} of table '{name}' is {state}: it has"
                 " committed nothing",
-                code="INVALID_ARGUMENTS",
                 hint="Name the write id of a transaction that was committed.",
             )
         return replace(

@@ -52,9 +52,8 @@ def check_column_type(name: str, sql_type: Type) -> None:
         for inner in sql_type.parameters:
             check_column_type(name, inner)
         if sql_type.base == "row" and None in sql_type.fields:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"Column '{name}' has a field without a name, which Hive does not know: {sql_type}",
-                code="NOT_SUPPORTED",
                 hint="Name all fields: row(x integer, y varchar).",
             )
         return
@@ -62,10 +61,9 @@ def check_column_type(name: str, sql_type: Type) -> None:
     if longest is not None and sql_type.parameters and sql_type.parameters[0] > longest:
         name_of = sql_type.base.upper()
         more = f", {name_of}" if sql_type.base == "varchar" else ""
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"Unsupported Hive type: {sql_type}. Supported {name_of} types:"
             f" {name_of}(<={longest}){more}. (column '{name}')",
-            code="NOT_SUPPORTED",
             hint="Take varchar without a length.",
         )
     if sql_type.base in _PLAIN or (
@@ -73,9 +71,8 @@ def check_column_type(name: str, sql_type: Type) -> None:
         and (not sql_type.parameters or sql_type.parameters[0] <= _MOST_PRECISION)
     ):
         return
-    raise AnalysisError(
+    raise AnalysisError.unsupported(
         f"Unsupported Hive type: {sql_type} (column '{name}')",
-        code="NOT_SUPPORTED",
         hint=(
             "CAST it to a type of Hive: numbers, varchar, char, varbinary, date, timestamp(6) at"
             " most."
@@ -85,9 +82,8 @@ def check_column_type(name: str, sql_type: Type) -> None:
 
 def check_partition_type(name: str, sql_type: Type) -> None:
     if sql_type.base not in _PARTITION | {"timestamp"}:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"Unsupported partition column type: column '{name}' is {sql_type}",
-            code="NOT_SUPPORTED",
             hint="Partition by columns of integers, booleans, decimals, text, dates or timestamps.",
         )
 

@@ -98,9 +98,8 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
                 )
             )
         except ValueError as error:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"Column '{name}' cannot have the type '{column_type}': {error}",
-                code="INVALID_ARGUMENTS",
                 hint=f"Give {form}.",
             ) from error
     repeated = [
@@ -109,9 +108,8 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
         if count > 1
     ]
     if repeated:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Column '{repeated[0]}' is there twice",
-            code="INVALID_ARGUMENTS",
             hint="Give each column a name of its own, whatever the case of its letters.",
         )
     return described
@@ -128,9 +126,8 @@ def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
     for column in columns:
         check_column_type(column.name, column.type)
         if column.default is not None:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"Column '{column.name}' has a default value, which Hive tables do not have here",
-                code="NOT_SUPPORTED",
                 hint="Leave DEFAULT out, and name the value in INSERT.",
             )
 

@@ -92,13 +92,12 @@ def stated_write_ids(value: Any) -> ValidWriteIds:
     checked(value, "write_ids", Mapping, form)
     unknown = sorted(map(repr, value.keys() - {"highWatermark", "open", "aborted"}))
     if unknown or "highWatermark" not in value:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             (
                 f"write_ids has {unknown[0]}, which means nothing"
                 if unknown
                 else "write_ids has no highWatermark"
             ),
-            code="INVALID_ARGUMENTS",
             hint=f"Give {form}.",
         )
     highest = checked(

@@ -67,9 +67,7 @@ def stage_branch(
     metadata = transaction.table_metadata
     reference = metadata.refs.get(change.name)
     if reference is not None and reference.snapshot_ref_type is not SnapshotRefType.BRANCH:
-        raise ConnectorError(
-            f"'{change.name}' is a tag of table '{name}', not a branch", code="INVALID_ARGUMENTS"
-        )
+        raise ConnectorError.invalid(f"'{change.name}' is a tag of table '{name}', not a branch")
     if isinstance(change, CreateBranch):
         if reference is not None and change.if_not_exists:
             return
@@ -92,10 +90,9 @@ def stage_branch(
     else:
         old, new = (_head(metadata, branch, name) for branch in (change.name, change.destination))
         if not _comes_after(metadata, new, old):
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"Branch '{change.name}' cannot be fast-forwarded to '{change.destination}': it has"
                 f" snapshot {old}, which is not among the snapshots before {new}",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     f"Create '{change.destination}' again from '{change.name}', and repeat its"
                     " statements."
@@ -107,9 +104,8 @@ def stage_branch(
 def _head(metadata: TableMetadata, branch: str, name: SchemaTableName) -> int:
     reference = metadata.refs.get(branch)
     if reference is None and branch == MAIN_BRANCH:
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             f"Table '{name}' has no snapshot at which a branch could begin",
-            code="INVALID_ARGUMENTS",
             hint="Insert rows into it first.",
         )
     if reference is None or reference.snapshot_ref_type is not SnapshotRefType.BRANCH:
@@ -129,9 +125,8 @@ def _refuse_missing(metadata: TableMetadata, branch: str) -> NoReturn:
 
 def _require_other(branch: str, verb: str) -> None:
     if branch == MAIN_BRANCH:
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             f"Branch '{MAIN_BRANCH}' cannot be {verb}: it is the table",
-            code="INVALID_ARGUMENTS",
             hint="ALTER BRANCH main IN TABLE ... FAST FORWARD TO a branch moves it.",
         )
 

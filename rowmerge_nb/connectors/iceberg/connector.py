@@ -127,9 +127,8 @@ class IcebergConnector(Connector):
         min_retention: timedelta = timedelta(days=7),
     ) -> None:
         if (warehouse is None) == (catalog is None):
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 "An Iceberg connector has either a warehouse directory or a catalog",
-                code="INVALID_ARGUMENTS",
                 hint="Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name').",
             )
         checked(

@@ -62,10 +62,9 @@ def value_of(text: str, type_name: str, column: str) -> Any:
     try:
         return _value(word if quote else "", inner, type_name)
     except (ValueError, ArithmeticError, KeyError) as error:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"Column '{column}' has the default {text}, which is not supported for Iceberg's type"
             f" {type_name}",
-            code="NOT_SUPPORTED",
             hint="Write a plain literal of the column's type.",
         ) from error
 

@@ -117,9 +117,8 @@ def names_apart() -> Iterator[None]:
     except ValueError as error:
         if "multiple fields for name" not in str(error):
             raise
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"Iceberg cannot tell the columns and the fields of rows apart: {error}",
-            code="NOT_SUPPORTED",
             hint="Rename the column that has a dot in its name.",
         ) from error
 
@@ -134,10 +133,9 @@ def schema_of(columns: Sequence[ColumnMetadata], version: int = 2) -> Schema:
     fields = []
     for number, column in enumerate(columns, 1):
         if column.default is not None and version < VERSION:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 "Default column values are not supported for Iceberg table format version < 3:"
                 f" column '{column.name}'",
-                code="NOT_SUPPORTED",
                 hint="Leave DEFAULT out and name the value in INSERT, or add format_version = 3.",
             )
         iceberg_type = _to_iceberg(column.type, column.name)
@@ -212,9 +210,8 @@ def _to_iceberg(sql_type: Type, path: str) -> IcebergType:
         )
     if sql_type.base == "row":
         if any(name is None for name in sql_type.fields):
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"Row type field does not have a name: {sql_type}, of column '{path}'",
-                code="NOT_SUPPORTED",
                 hint="Cast it to a row with names: CAST(c AS row(a integer, ...)).",
             )
         parts = list(zip(sql_type.fields, sql_type.parameters, strict=True))
@@ -223,8 +220,7 @@ def _to_iceberg(sql_type: Type, path: str) -> IcebergType:
             for i, (n, part) in enumerate(parts)
         ]
         return t.StructType(*fields)
-    raise AnalysisError(
+    raise AnalysisError.unsupported(
         f"Type not supported for Iceberg: {sql_type}, of column '{path}'",
-        code="NOT_SUPPORTED",
         hint="CAST it to a type that Iceberg has, for instance varchar.",
     )

@@ -33,9 +33,8 @@ def snapshot_of(
         msg = f"Iceberg snapshot ID does not exists: {snapshot_id}"
         newest = sorted(table.metadata.snapshots, key=lambda one: one.timestamp_ms)[-3:]
         ids = ", ".join(str(one.snapshot_id) for one in newest)
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             msg,
-            code="INVALID_ARGUMENTS",
             hint=(
                 f"The newest snapshots of '{name}' are: {ids}."
                 if ids
@@ -51,9 +50,8 @@ def _by_reference(table: Table, version: ConnectorTableVersion) -> int:
         reference = table.metadata.refs.get(pointer)
         if reference is None:
             refs = sorted(table.metadata.refs)
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"Cannot find snapshot with reference name: {pointer}",
-                code="INVALID_ARGUMENTS",
                 hint=did_you_mean(pointer, refs)
                 or (
                     f"There are: {', '.join(refs)}." if refs else "It has no tags and branches yet."

@@ -164,8 +164,7 @@ def refuse_placing(metadata: ConnectorTableMetadata, name: str, verb: str) -> No
         ["partitioned_by"] if any(transform.column == name for transform in transforms) else []
     )
     if naming:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"Column '{name}' cannot be {verb}: the table property '{naming[0]}' names it",
-            code="NOT_SUPPORTED",
             hint="CREATE TABLE AS makes a table with other properties.",
         )

@@ -126,9 +126,8 @@ class MemoryMetadata(UpdatableMetadata):
         handle = table_handle_of(table_handle)
         table = self._connector.table_of(self._transaction, handle.name)
         if table is None or version is None:
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"Table '{handle.name}' has no version without a number",
-                code="INVALID_ARGUMENTS",
                 hint="Give the number of a version that is kept.",
             )
         for name in dropped:

@@ -137,7 +137,7 @@ class MemoryTable:
                 version_type, f"Versions of tables in memory are numbers; kept are {kept_versions}."
             )
         if number not in self.versions:
-            raise ConnectorError(self.missing(number), code="INVALID_ARGUMENTS", hint=KEEPING)
+            raise ConnectorError.invalid(self.missing(number), hint=KEEPING)
         return number
 
     def missing(self, version: int) -> str:

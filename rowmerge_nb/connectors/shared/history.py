@@ -14,9 +14,8 @@ def no_history(table: object, instant: dt.datetime, hint: str) -> ConnectorError
     'No version history table default.t at or before 2026-01-31T00:00:00Z'
     """
     timestamp = instant.astimezone(dt.UTC).replace(tzinfo=None).isoformat()
-    return ConnectorError(
+    return ConnectorError.invalid(
         f"No version history table {table} at or before {timestamp}Z",
-        code="INVALID_ARGUMENTS",
         hint=hint,
     )
 

@@ -56,9 +56,8 @@ def require_known(properties: Collection[str], candidates: Collection[str], subj
 
 def require_columns(metadata: ConnectorTableMetadata) -> None:
     if not metadata.columns:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"Table '{metadata.name}' has no columns",
-            code="NOT_SUPPORTED",
             hint="Give it one column at least.",
         )
 

@@ -103,9 +103,8 @@ class PluginHosts:
             RowMergeError: NOT_SUPPORTED if a process with the rows of tables runs already.
         """
         if self.is_single and self.running:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 "The plugin keeps its rows in a process that runs already, without a debugger",
-                code="NOT_SUPPORTED",
                 hint="Pass what makes a connector, such as a function, and not a connector.",
             )
         settings = self._settings()

@@ -39,16 +39,14 @@ class PluginJars:
         maven: str | None,
     ) -> None:
         if (plugin is None) == (maven is None):
-            raise SetupError(
+            raise SetupError.invalid(
                 "A plugin needs exactly one of the arguments plugin and maven",
-                code="INVALID_ARGUMENTS",
                 hint="Name a folder, as in plugin='trino/plugin/iceberg', or coordinates, as in"
                 " maven='io.trino:trino-iceberg:483'.",
             )
         if plugin is not None and trino is None:
-            raise SetupError(
+            raise SetupError.invalid(
                 "A plugin in a folder needs the argument trino",
-                code="INVALID_ARGUMENTS",
                 hint="Name the folder of the engine, as in trino='trino-server/lib', or"
                 " coordinates, as in trino='io.trino:trino-main:483'.",
             )

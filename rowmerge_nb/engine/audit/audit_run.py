@@ -115,9 +115,8 @@ class _Audit:
         with self._timed("evaluate"):
             expected, result = self.tables.run(self.tree.text)
         if unknown := [name for name in sources if name and name not in self.tables.asked]:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The statement reads no table '{'.'.join(unknown[0])}', of which a state is given",
-                code="INVALID_ARGUMENTS",
                 hint="Give states of the tables that the statement names.",
             )
         with self._timed("compare"):
@@ -278,9 +277,8 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
 def _check_options(given: Mapping[str, Any]) -> None:
     for name, why in REFUSED.items():
         if given.get(name):
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"An audit has no option '{name}': {why}",
-                code="INVALID_ARGUMENTS",
                 hint=f"Leave {name} out.",
             )
 
@@ -305,9 +303,8 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
     with placed_in(statement, text, offset):
         tree = parse(text, dialect=options.dialect)
     if not isinstance(tree, t.Merge | t.Update | t.Delete):
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "An audit is about a MERGE, an UPDATE or a DELETE; this is none of them",
-            code="NOT_SUPPORTED",
             hint="Rows of other statements are compared by result.check_rows(...).",
         )
     if isinstance(tree, t.Merge) and tree.evolution is not None:
@@ -320,14 +317,13 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
             " with NULL in them."
         )
         with placed_in(statement, text, offset):
-            raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint).at(tree.evolution)
+            raise RowMergeError.unsupported(msg, hint=hint).at(tree.evolution)
     if tree.target.branch is not None:
         branch = tree.target.branch
         with placed_in(statement, text, offset):
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"An audit compares versions of a table, and the statement changes branch"
                 f" '{branch.text}'",
-                code="NOT_SUPPORTED",
                 hint=(
                     f"Leave @ {branch.text} out, and name the states: before= with the snapshot id"
                     f" before the statement, after={branch.text!r}."
@@ -348,9 +344,8 @@ def _target(runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, table:
     )
     full_name = runner.catalogs.full_name(table)
     if full_name != target:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The statement changes {'.'.join(target)}, and not {'.'.join(full_name)}",
-            code="INVALID_ARGUMENTS",
             hint=(
                 f"Give '{'.'.join(target)}' as table, or the statement that changes the other one."
             ),
@@ -423,9 +418,8 @@ def _sources(
     while isinstance(relation, s.Aliased):
         relation = relation.relation
     if not isinstance(relation, s.Table):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             "Which table of the statement the rows of source are is not clear",
-            code="INVALID_ARGUMENTS",
             hint="Give a dictionary: source={'news': rows}.",
         )
     name = _full(runner, [part.value for part in relation.name.parts])
@@ -445,9 +439,8 @@ def _columns(by: Any, names: Sequence[str]) -> tuple[str, ...] | None:
     column_names = {name.lower(): name for name in names}
     for name in requested_names:
         if str(name).lower() not in column_names:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The table has no column '{name}'",
-                code="INVALID_ARGUMENTS",
                 hint=did_you_mean(str(name), list(names)) or f"There are: {', '.join(names)}.",
             )
     return tuple(column_names[str(name).lower()] for name in requested_names)

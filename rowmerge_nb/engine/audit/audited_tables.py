@@ -255,10 +255,9 @@ class Audited:
             column_texts = [
                 "; ".join(f"{name} {sql_type}" for name, sql_type in side) for side in columns
             ]
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"Table '{self._name}' has other columns before ({column_texts[0]}) than after"
                 f" ({column_texts[1]})",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     "An audit is about one statement: give states between which the table was not"
                     " altered."
@@ -278,10 +277,9 @@ class Audited:
             same and len(numbers) == 2 and all(isinstance(n, int) for n in numbers) and then is None
         )
         if same and (backwards or (are_numbered and numbers[1] < numbers[0])):  # type: ignore[operator]
-            raise ConnectorError(
+            raise ConnectorError.invalid(
                 f"The state after ({numbers[1] if len(numbers) > 1 else 'now'}) is older than the"
                 f" state before ({numbers[0]})",
-                code="INVALID_ARGUMENTS",
                 hint="Give the older state as before, and the later one as after.",
             )
         return now
@@ -429,10 +427,9 @@ def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
     columns_by_name = {column.lower(): column for column in rows.column_names}
     column_names = [column.name for column in columns]
     if set(columns_by_name) != {column.lower() for column in column_names}:
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             f"The rows that were given have the columns {', '.join(rows.column_names)}; the table"
             f" has {', '.join(column_names)}",
-            code="INVALID_ARGUMENTS",
             hint="Give rows with all columns of the table, and no others.",
         )
     ordered = rows.select(
@@ -441,9 +438,8 @@ def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
     try:
         return ordered.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             "The rows that were given have values that do not fit the table's columns:"
             f" {error_text(error)}",
-            code="INVALID_ARGUMENTS",
             hint="Give values of the columns' types.",
         ) from error

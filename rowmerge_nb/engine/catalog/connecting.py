@@ -142,9 +142,8 @@ def factory_of(store: str, location: str | None) -> ConnectorFactory:
     scheme = _SCHEME.match(location or "")
     factory = store_of_scheme(scheme[1]) if scheme else None
     if factory is None:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"'{masked(location or '')}' names no store",
-            code="INVALID_ARGUMENTS",
             hint="Write the store first, such as: "
             + either(
                 "engine.connect('iceberg', 'warehouse/', create=True, name='ice')",
@@ -162,24 +161,21 @@ def _raw_properties(
         scheme = _SCHEME.match(location)
         target = (factory.schemes.get(scheme[1].lower()) if scheme else None) or factory.location
         if not target:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"'{masked(location)}' stands behind the store {factory.name}, which has no"
                 " location",
-                code="INVALID_ARGUMENTS",
                 hint=_properties_hint(factory),
             )
         if target in raw:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The property '{target}' of the store {factory.name} is there twice",
-                code="INVALID_ARGUMENTS",
                 hint=f"Write it once, behind the store's name or as {target}=VALUE.",
             )
         raw[target] = location
     for name in raw:
         if name not in factory.properties:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The store {factory.name} has no property '{name}'",
-                code="INVALID_ARGUMENTS",
                 hint=" ".join(
                     filter(
                         None, [did_you_mean(name, factory.properties), _properties_hint(factory)]
@@ -188,9 +184,8 @@ def _raw_properties(
             )
     for name, definition in factory.properties.items():
         if definition.required and name not in raw:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The store {factory.name} needs its property '{name}': {definition.meaning}",
-                code="INVALID_ARGUMENTS",
                 hint=_properties_hint(factory),
             )
     return raw
@@ -218,9 +213,8 @@ def _check_type(
     expected = _TYPES[value_type]
     if secret and not isinstance(value, expected):
         # The message must not have the value.
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"{name} is of type {type(value).__name__}, which is not possible",
-            code="INVALID_ARGUMENTS",
             hint=f"Give {form}.",
         )
     if value_type == PropertyType.INTEGER and isinstance(value, bool):

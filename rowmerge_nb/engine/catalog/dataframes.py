@@ -72,9 +72,8 @@ def read_frame(name: str, frame: Any) -> FrameTable:
     except _FAILURES as error:
         _refuse_frame(name, error)
     if not sources:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"DataFrame '{name}' has no columns",
-            code="NOT_SUPPORTED",
             hint="Give it one column at least.",
         )
     return _table(
@@ -150,10 +149,9 @@ def _column(name: str, column: str, read: _Reader) -> Any:
             if len(display_value) <= _LONGEST_VALUE
             else f"{display_value[:_LONGEST_VALUE]}…"
         )
-        return AnalysisError(
+        return AnalysisError.unsupported(
             f"Row {error.row} of column '{column}' of DataFrame '{name}' has {display_value}, which"
             f" is not taken: {error.reason}",
-            code="NOT_SUPPORTED",
             hint="Rows are counted from 0. Change the value, or cast or drop the column.",
         )
     except _FAILURES as error:
@@ -175,9 +173,8 @@ def _with_step(name: str, column: str, read: _Reader, frame: Any, index: int) ->
 
 
 def _untyped(name: str, column: str, error: Exception) -> AnalysisError:
-    return AnalysisError(
+    return AnalysisError.unsupported(
         f"Column '{column}' of DataFrame '{name}' has no SQL type: {_reason(error)}",
-        code="NOT_SUPPORTED",
         hint=_HINT,
     )
 
@@ -187,9 +184,8 @@ def _reason(error: Exception) -> str:
 
 
 def _refuse_frame(name: str, error: Exception) -> NoReturn:
-    raise AnalysisError(
+    raise AnalysisError.unsupported(
         f"DataFrame '{name}' cannot be read as a table: {_reason(error)}",
-        code="NOT_SUPPORTED",
         hint=(
             "Give a pandas, Arrow, Spark or Polars DataFrame whose columns have values of one type"
             " each."

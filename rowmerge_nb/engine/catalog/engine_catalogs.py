@@ -215,9 +215,8 @@ class Catalogs:
         if len(parts) == 3 and parts[0] == "memory":
             parts = parts[1:]
         if len(parts) > 2 or not all(parts):
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"'{name}' is not a name for a table in memory",
-                code="INVALID_ARGUMENTS",
                 hint="Give 'table' or 'schema.table'.",
             )
         return SchemaTableName(*((self.default[1], parts[0]) if len(parts) == 1 else parts))
@@ -225,10 +224,9 @@ class Catalogs:
     def full_name(self, name: str) -> TableName:
         parts = name_parts(checked_name(name, "name", "table").lower())
         if len(parts) > 3:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"'{name}' has {len(parts)} parts; a table's name has one to three:"
                 " catalog.schema.table",
-                code="INVALID_ARGUMENTS",
                 hint="Leave out what is too much.",
             )
         catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)

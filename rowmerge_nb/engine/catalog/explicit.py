@@ -143,9 +143,8 @@ class TransactionManager:
 
     def start(self, statement: StartTransaction) -> None:
         if self.current is not None:
-            raise ConnectorError(
+            raise ConnectorError.unsupported(
                 "Nested transactions not supported",
-                code="NOT_SUPPORTED",
                 hint="COMMIT or ROLLBACK first.",
             )
         self.current = ExplicitTransaction(statement.read_only, statement.isolation)

@@ -20,9 +20,8 @@ def statement_text(sql: object) -> str:
     surrogates, which stores cannot hold.
     """
     if not isinstance(sql, str):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A statement is a text; this is of type {type(sql).__name__}",
-            code="INVALID_ARGUMENTS",
             hint='Give its SQL: engine.run("SELECT 1").',
         )
     if (half := half_character(sql)) is not None:

@@ -180,9 +180,8 @@ class StatementTables:
         version: ConnectorTableVersion | None,
     ) -> TableBinding:
         if version is not None:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"'{'.'.join(parts)}' has no versions",
-                code="NOT_SUPPORTED",
                 hint="Leave FOR ... AS OF out.",
             )
         return TableBinding(
@@ -208,9 +207,8 @@ class StatementTables:
 
     def _frame(self, name: str, version: ConnectorTableVersion | None) -> TableBinding:
         if version is not None:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"'{name}' is a DataFrame of the notebook, which has no versions",
-                code="NOT_SUPPORTED",
                 hint="Leave FOR ... AS OF out.",
             )
         frame = self._namespace[name]
@@ -443,9 +441,8 @@ class StatementTables:
         if catalog not in self._connectors:
             raise unknown_catalog(catalog, self._connectors, self.failures)
         if schema == INFORMATION_SCHEMA and table in TABLES_OF_ROLES:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"The table {INFORMATION_SCHEMA}.{table} is not supported by this engine",
-                code="NOT_SUPPORTED",
                 hint=f"{INFORMATION_SCHEMA} has the tables {', '.join(TABLES)}.",
             )
         return catalog, schema, table

@@ -34,9 +34,8 @@ def store_factory(store: str) -> ConnectorFactory:
     entries = _entries()
     candidates = entries.get(store.lower().replace("-", "_"), [])
     if not candidates:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"There is no store '{store}'",
-            code="INVALID_ARGUMENTS",
             hint=(
                 f"Omit jdbc: at the beginning: {store[5:]}"
                 if store.lower().startswith("jdbc:")

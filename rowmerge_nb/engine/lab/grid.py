@@ -117,4 +117,4 @@ def _values(name: str, argument: Any) -> tuple[Any, ...]:
 
 
 def _refuse(message: str, hint: str) -> NoReturn:
-    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+    raise RowMergeError.invalid(message, hint=hint)

@@ -39,16 +39,14 @@ class LabFile:
             header = json.loads(lines[0])
             runs = [run_of_json(json.loads(line)) for line in lines[1:]]
         except (OSError, ValueError, TypeError, KeyError, IndexError) as error:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The file '{path}' has no results of a lab: {error}",
-                code="INVALID_ARGUMENTS",
                 hint="Give another file, or one that does not exist.",
             ) from error
         if header != self._header:
             names = [name for name in self._header if header.get(name) != self._header[name]]
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The file '{path}' has results of another lab: it differs in {', '.join(names)}",
-                code="INVALID_ARGUMENTS",
                 hint="Give another file, or the same statement and rows.",
             )
         self.runs = {run.point: run for run in runs}

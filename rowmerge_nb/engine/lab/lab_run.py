@@ -81,9 +81,8 @@ class LabRequest:
             checked_path(self.results, "results")
         refuse_options("The lab", REFUSED, self.options)
         for name in GRID.keys() & self.options:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The lab has no argument '{name}', but a dimension of this name",
-                code="INVALID_ARGUMENTS",
                 hint=f"Pass grid={{'{name}': {self.options[name]!r}}}.",
             )
         Options().changed(**self.options)
@@ -238,17 +237,15 @@ class Subject:
 def _subject(engine: RunningEngine, request: LabRequest) -> Subject:
     if request.sql is None:
         if request.key is not None:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 "The lab without a statement takes no key",
-                code="INVALID_ARGUMENTS",
                 hint="Leave key out: made rows are identified by id.",
             )
         return Subject(MADE_STATEMENT, MADE_TABLE, made_rows(request.rows))
     sql = request.sql.strip().removesuffix(";")
     if not re.search(rf"(?i)\b{CHANGES}\b", sql):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The statement does not read {CHANGES}, the rows that the lab changes",
-            code="INVALID_ARGUMENTS",
             hint=f"Write MERGE INTO t USING {CHANGES} s ON ..., or WHERE id IN (SELECT id FROM"
             f" {CHANGES}): it has columns and rows of the target.",
         )
@@ -261,17 +258,15 @@ def _subject(engine: RunningEngine, request: LabRequest) -> Subject:
     primary_key = metadata.properties.get("primary_key") or (names[0],)
     key = str(primary_key[0]) if request.key is None else request.key
     if key not in names:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Table '{'.'.join(target)}' has no column '{key}'",
-            code="INVALID_ARGUMENTS",
             hint=did_you_mean(key, names) or f"There are: {', '.join(names)}.",
         )
     table = engine.table(".".join(map(quoted, target)))
     rows = sampled_rows(table, key, request.rows)
     if not rows.rows.num_rows:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Table '{'.'.join(target)}' has no rows with a {key}",
-            code="INVALID_ARGUMENTS",
             hint="Insert rows, or call the lab without a statement: it makes rows.",
         )
     options = _with_changes(request.options, rows.rows.slice(0, 1))
@@ -284,16 +279,14 @@ def _target_name(sql: str, dialect: str) -> str:
 
     statement = parse(sql, dialect=dialect)
     if not isinstance(statement, Merge | Update | Delete):
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "The lab runs statements that change rows of a table",
-            code="NOT_SUPPORTED",
             hint="MERGE, UPDATE and DELETE can.",
         )
     branch = statement.target.branch
     if branch is not None:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"The lab runs on copies of a table, which do not have its branch '{branch.text}'",
-            code="NOT_SUPPORTED",
             hint=f"Leave @ {branch.text} out.",
         )
     return ".".join(part.value for part in statement.target.parts)
@@ -394,9 +387,8 @@ class Bench:
     ) -> tuple[int | None, FileCosts]:
         """Compact a table; return the bytes written, and the costs of a full read."""
         if not store.kind.compaction:
-            raise ConnectorError(
+            raise ConnectorError.unsupported(
                 f"Store '{store.name}' has no compaction here",
-                code="NOT_SUPPORTED",
                 hint="Use compact_every=0 for it.",
             )
         catalog, schema, name = store.table_name(table)
@@ -478,9 +470,8 @@ def _array(*texts: str) -> str:
 
 def _require(store: OpenStore, accepted: Mapping[str, str], name: str, what: str) -> None:
     if name not in accepted:
-        raise ConnectorError(
+        raise ConnectorError.unsupported(
             f"Store '{store.name}' has no {what}",
-            code="NOT_SUPPORTED",
             hint=f"Leave {what} out of the grid, or the store.",
         )
 

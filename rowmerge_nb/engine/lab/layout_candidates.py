@@ -65,9 +65,8 @@ def candidate_of(text: str, columns: Mapping[str, tuple[str, Type]]) -> LayoutCa
     if match is not None:
         name = match[1].strip('"').lower()
         if name not in columns:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"Layout '{text}' names column '{match[1]}', which the table does not have",
-                code="INVALID_ARGUMENTS",
                 hint=did_you_mean(name, columns) or f"Its columns are: {', '.join(columns)}.",
             )
         return LayoutCandidate(sort_column=columns[name][0])
@@ -75,9 +74,8 @@ def candidate_of(text: str, columns: Mapping[str, tuple[str, Type]]) -> LayoutCa
     try:
         return LayoutCandidate(parse_transforms(parts, columns, "layouts"))
     except RowMergeError as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             error.message.replace("Table property 'layouts'", f"Layout '{text}'"),
-            code="INVALID_ARGUMENTS",
             hint=f"{error.hint} A sort order is 'sorted by COLUMN'.",
         ) from error
 

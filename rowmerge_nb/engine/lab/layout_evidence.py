@@ -76,9 +76,7 @@ def sources_of(statements: object) -> list[str | Trace | Record]:
     items = statements if isinstance(statements, list | tuple) else [statements]
     sources = [source for item in items for source in _sources(item)]
     if not sources:
-        raise RowMergeError(
-            "There is no statement", code="INVALID_ARGUMENTS", hint=f"Give {_FORM}."
-        )
+        raise RowMergeError.invalid("There is no statement", hint=f"Give {_FORM}.")
     return sources
 
 
@@ -93,9 +91,8 @@ def _sources(item: object) -> Iterator[str | Trace | Record]:
     elif isinstance(item, Path):
         yield from _of_file(item)
     else:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"statements has a value of type {type(item).__name__}, which is not possible",
-            code="INVALID_ARGUMENTS",
             hint=f"Give {_FORM}.",
         )
 
@@ -110,9 +107,8 @@ def _of_file(path: Path) -> Iterator[str | Trace | Record]:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"'{path}' cannot be read: {error.strerror or error}",
-            code="INVALID_ARGUMENTS",
             hint="Give the path of a file with statements, or of a saved trace or record.",
         ) from error
     if content.startswith(b"PK"):
@@ -123,9 +119,8 @@ def _of_file(path: Path) -> Iterator[str | Trace | Record]:
         try:
             yield from _texts(content.decode())
         except UnicodeDecodeError as error:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"'{path}' is neither text in UTF-8 nor a saved trace or record",
-                code="INVALID_ARGUMENTS",
                 hint="Give a file of statements, or what save_trace or Record.save has written.",
             ) from error
 
@@ -145,9 +140,8 @@ def table_of(
     if isinstance(source, str):
         source = engine.run(source, **{**options, "dry_run": True}).trace
     if source.kind not in ROW_CHANGES:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Statement {index} is no MERGE, UPDATE or DELETE, but {source.kind}",
-            code="INVALID_ARGUMENTS",
             hint="Leave it out: it changes no rows of a table.",
         )
     if isinstance(source, Trace):
@@ -171,9 +165,8 @@ def check_statement(
     """
     name = table_of(engine, options, source, index)
     if name != target:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"Statement {index} changes {'.'.join(name)}, and not {'.'.join(target)}",
-            code="INVALID_ARGUMENTS",
             hint="Give statements of one table.",
         )
 
@@ -244,24 +237,21 @@ class EvidenceReader:
         """Return the changed rows with their row ids, and the hashes of these."""
         touched = ascending(touched_row_keys(record))
         if record.left_out or record.every != 1:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The record of statement {index} lacks pages",
-                code="NOT_SUPPORTED",
                 hint="Record it with a larger record_bytes, and without record_every.",
             )
         if record.rows is None or record.row_id is None:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The record of statement {index} has no rows of the table",
-                code="NOT_SUPPORTED",
                 hint="Give the statement as text, so that it is rehearsed.",
             )
         keys = row_keys([row_ids_of(record.rows)], record.rows.num_rows)
         changed = record.rows.filter(pa.array(np.isin(keys, touched)))
         if changed.num_rows != len(touched):
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The record of statement {index} has {changed.num_rows} of"
                 f" {len(touched)} changed rows of the table",
-                code="NOT_SUPPORTED",
                 hint="Record it with a larger record_bytes.",
             )
         return self._selected(pa.table(changed), index), row_ids_of(changed), touched
@@ -269,9 +259,8 @@ class EvidenceReader:
     def _of_trace(self, trace: Trace, index: int) -> StatementEvidence:
         pages = trace.samples.pages
         if pages is None or not pages.complete or pages.witness is None:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The trace of statement {index} does not have all rows",
-                code="NOT_SUPPORTED",
                 hint="Run it with trace='full', or record=True, or give its text.",
             )
         ids = pages.row_ids
@@ -280,9 +269,8 @@ class EvidenceReader:
         keys = row_keys([ids.take(pa.array(positions))], len(positions))
         positions = positions[np.unique(keys, return_index=True)[1]]
         if "target" not in pages.witness.schema.names:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The trace of statement {index} has no values of the table's rows",
-                code="NOT_SUPPORTED",
                 hint="Give its text, or a record.",
             )
         target = pages.witness.column("target").take(pa.array(positions))
@@ -299,9 +287,8 @@ class EvidenceReader:
     def _selected(self, rows: pa.Table, index: int) -> pa.Table:
         missing = [name for name in self._columns if name not in rows.column_names]
         if missing:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The rows of statement {index} lack column '{missing[0]}'",
-                code="NOT_SUPPORTED",
                 hint="Give the statement as text, or layouts by other columns.",
             )
         return rows.select(self._columns)
@@ -325,8 +312,7 @@ def _files(ids: pa.Array, index: int) -> FileCount:
 
 
 def _refuse_files(index: int) -> NoReturn:
-    raise RowMergeError(
+    raise RowMergeError.unsupported(
         f"The row ids of statement {index} do not name files",
-        code="NOT_SUPPORTED",
         hint="Give the statement as text, of a table in Delta Lake, Iceberg or Hive.",
     )

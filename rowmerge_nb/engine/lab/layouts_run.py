@@ -158,9 +158,8 @@ class _Subject:
         files = files_of_table(connector, SchemaTableName(name[1], name[2])).values()
         data = [file for file in files if not file.deletes]
         if not data:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"Table '{'.'.join(name)}' has no files, or its store does not report them",
-                code="NOT_SUPPORTED",
                 hint="Insert rows, or copy the table into Delta Lake or Iceberg: CREATE TABLE AS.",
             )
         sizes = [file.bytes or 0 for file in data]
@@ -185,9 +184,8 @@ def _columns(
         and (name in layout_columns or set(re.findall(r"\w+", lower)) <= words)
     }
     if not columns:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The statements name no column of {'.'.join(subject.name)} that can decide a layout",
-            code="INVALID_ARGUMENTS",
             hint="Pass layouts=['COLUMN'].",
         )
     return columns

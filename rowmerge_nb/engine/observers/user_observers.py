@@ -34,10 +34,9 @@ _hook: ContextVar[str] = ContextVar("hook", default="")
 
 def refuse_in_hook() -> None:
     if _hook.get():
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"An observer cannot run statements in its hook {_hook.get()}: the observed statement"
             " has not ended",
-            code="NOT_SUPPORTED",
             hint="Keep what you need in the observer, and run the statement afterwards.",
         )
 
@@ -74,10 +73,9 @@ class ObserverRegistry:
                 and name not in HOOKS
                 and callable(getattr(type(observer), name))
             ):
-                raise RowMergeError(
+                raise RowMergeError.invalid(
                     f"Observer '{_name_of(observer)}' has a method '{name}', and there is no such"
                     " hook",
-                    code="INVALID_ARGUMENTS",
                     hint=did_you_mean(name, HOOKS) or f"There are: {', '.join(HOOKS)}.",
                 )
         with self._lock:

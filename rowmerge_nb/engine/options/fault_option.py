@@ -160,8 +160,7 @@ def _seconds(action: str, text: str) -> float:
 
 
 def _refuse(message: str, hint: str | None = None) -> NoReturn:
-    raise RowMergeError(
+    raise RowMergeError.invalid(
         message,
-        code="INVALID_ARGUMENTS",
         hint=hint or f"Write {GRAMMAR}, as store_merged_rows:2:after.",
     )

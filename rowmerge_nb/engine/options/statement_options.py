@@ -147,9 +147,8 @@ def _letters(word: str) -> str:
 
 
 def _refuse(name: str, value: object, choices: Iterable[str]) -> NoReturn:
-    raise RowMergeError(
+    raise RowMergeError.invalid(
         f"{name} = {str(value)!r} is not possible",
-        code="INVALID_ARGUMENTS",
         hint=f"There are: {', '.join(choices)}.",
     )
 
@@ -406,9 +405,8 @@ class Options:
         for name, value in values.items():
             option = STATEMENT_OPTIONS.get(name)
             if option is None:
-                raise RowMergeError(
+                raise RowMergeError.invalid(
                     f"There is no option '{name}'",
-                    code="INVALID_ARGUMENTS",
                     hint=did_you_mean(name, STATEMENT_OPTIONS)
                     or f"There are: {', '.join(STATEMENT_OPTIONS)}.",
                 )

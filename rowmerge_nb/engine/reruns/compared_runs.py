@@ -43,9 +43,8 @@ WHOLE_ROWS: Final = 100_000
 
 def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
     if not isinstance(by, str) or by not in WAYS:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"by = {by!r} is not possible",
-            code="INVALID_ARGUMENTS",
             hint=f"There are: {', '.join((*WAYS, CATALOGS, STORES))}.",
         )
     names = (WAYS[by][0], *sorted(DECIDED[by]), "dry_run", "verify", "rehearse", "record", "fault")
@@ -53,24 +52,21 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
         names = tuple(name for name in names if name != "flow")
     refuse_options(f"A comparison of {by}", names, options)
     if statement_kind not in {"MERGE", "UPDATE", "DELETE"}:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"{statement_kind} cannot be compared: it is run in one way only",
-            code="NOT_SUPPORTED",
             hint="MERGE, UPDATE and DELETE can.",
         )
     if by == "flows" and statement_kind == "MERGE":
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and"
             " DELETE only",
-            code="NOT_SUPPORTED",
             hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.",
         )
     if by == "duplicates" and statement_kind != "MERGE":
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "The rules for repeated matches cannot be compared on"
             f" {'an' if statement_kind == 'UPDATE' else 'a'} {statement_kind}: it matches every row"
             " once",
-            code="NOT_SUPPORTED",
             hint="Compare flows or paradigms, or write a MERGE.",
         )
 

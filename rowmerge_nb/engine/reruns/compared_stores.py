@@ -129,7 +129,7 @@ def checked_catalogs(catalogs: object, connectors: Mapping[str, Connector]) -> t
 
 
 def _refuse(message: str, hint: str) -> NoReturn:
-    raise RowMergeError(message, code="INVALID_ARGUMENTS", hint=hint)
+    raise RowMergeError.invalid(message, hint=hint)
 
 
 def _compared(
@@ -206,10 +206,9 @@ def target_of(engine: RunningEngine, sql: str, options: Mapping[str, Any]) -> tu
     if planned is None or planned.state is StatementState.PLANNED:
         statement = parse(sql.rstrip().removesuffix(";"), dialect=dialect)
     if not isinstance(statement, Merge | Update | Delete):
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"{planned.kind if planned is not None else 'This statement'} cannot be compared: it"
             " changes no rows of a table",
-            code="NOT_SUPPORTED",
             hint="MERGE, UPDATE and DELETE can.",
         )
     statement_kind = type(statement).__name__.upper()

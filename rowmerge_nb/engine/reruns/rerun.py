@@ -156,10 +156,9 @@ class Again:
     def run(self, sql: str | None = None, source: Edits | None = None, **options: Any) -> Result:
         """Rehearse it on the copy; see `rowmerge_nb.engine.result.Result.what_if`."""
         if names := sorted(LEFT_OUT.intersection(options)):
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The option {names[0]} has no place here: the statement is rehearsed, with all"
                 " of its rows in the trace",
-                code="INVALID_ARGUMENTS",
                 hint=f"Leave {names[0]} out.",
             )
         text = self.sql if sql is None else sql
@@ -171,9 +170,8 @@ class Again:
                 or planned.kind not in ROW_CHANGES
                 or planned.target.name_parts != (COPIES, *self.trace.target.name_parts[1:])
             ):
-                raise RowMergeError(
+                raise RowMergeError.invalid(
                     f"This is no MERGE, UPDATE or DELETE of {self.trace.target.qualified_name}",
-                    code="INVALID_ARGUMENTS",
                     hint="Only the table that the statement has changed is copied.",
                 )
         engine, next_engine = self._on_copy, self.engine
@@ -230,17 +228,14 @@ class Again:
                 self.sql, options.changed(flow=Flow.MERGE), self._versions(), read
             )
         except ConnectorError as error:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The rows that this {self.trace.kind} had cannot be read any more:"
                 f" {error.message}",
-                code="NOT_SUPPORTED",
                 hint=NEXT_STEP,
             ) from error
         rows = trace.samples.requested_rows
         if rows is not None and rows.problem:
-            raise RowMergeError(
-                rows.problem.removesuffix("."), code="NOT_SUPPORTED", hint=NEXT_STEP
-            )
+            raise RowMergeError.unsupported(rows.problem.removesuffix("."), hint=NEXT_STEP)
         return trace
 
     def _with_rows(self, rows: AskedRows, untouched: pa.RecordBatch | None = None) -> Trace:
@@ -253,10 +248,9 @@ class Again:
         if before is not None:
             return {(catalog, schema, table): ConnectorTableVersion(before)}
         if self.trace.committed and self.trace.state is StatementState.FINISHED:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"Connector '{self.trace.target.connector}' does not keep the version of"
                 f" {self.trace.target.qualified_name} that this {self.trace.kind} had",
-                code="NOT_SUPPORTED",
                 hint=NEXT_STEP,
             )
         return {}
@@ -316,9 +310,8 @@ class Again:
             return self._whole
         pages = self.trace.samples.pages
         if pages is None or not pages.complete or not _has_whole_targets(pages):
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The rows that this {self.trace.kind} had are not all in its trace",
-                code="NOT_SUPPORTED",
                 hint="Run it with rehearse=True, or with trace='full'.",
             )
         return _joined_targets(pages, self.trace)

@@ -18,9 +18,8 @@ if TYPE_CHECKING:
 def refuse_options(what: str, names: Iterable[str], options: Mapping[str, Any]) -> None:
     for name in names:
         if options.get(name):
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"{what} and the option {name} do not go together",
-                code="INVALID_ARGUMENTS",
                 hint=f"Leave {name} out.",
             )
 
@@ -40,8 +39,7 @@ def refuse_branch(
     target: TargetRecord, what: str = "This", use: str = "runs on a copy of the table"
 ) -> None:
     if target.branch:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"{what} {use}, and '{target.branch}' is a branch of {'.'.join(target.name_parts)}",
-            code="NOT_SUPPORTED",
             hint="Rehearse the statement, which runs on the branch itself: rehearse=True.",
         )

@@ -158,9 +158,8 @@ class Source:
 
     def _row(self, row: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
         if row >= self.rows.num_rows:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"There is no source row {row}: the source has {plural(self.rows.num_rows, 'row')}",
-                code="INVALID_ARGUMENTS",
                 hint="Rows are counted from 0, as result.journeys has them.",
             )
         cells = []
@@ -170,9 +169,8 @@ class Source:
                 None,
             )
             if column_index is None:
-                raise RowMergeError(
+                raise RowMergeError.invalid(
                     f"The source has no column '{name}'",
-                    code="INVALID_ARGUMENTS",
                     hint=did_you_mean(name, self.names) or f"There are: {', '.join(self.names)}.",
                 )
             cells.append((column_index, self._typed(row, column_index, value)))
@@ -191,10 +189,9 @@ class Source:
             or pa.types.is_string(arrow_type)
         )
         if not is_plain or (pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None):
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"Column '{name}' of the source is of type {sql}, whose values are not edited cell"
                 " by cell",
-                code="NOT_SUPPORTED",
                 hint="Edit the statement instead.",
             )
         wide_type = (
@@ -207,9 +204,8 @@ class Source:
             typed = python_values(array.cast(wide_type))[0]
         except (pa.ArrowException, TypeError, ValueError, ArithmeticError) as error:
             value_text = repr(value) if len(repr(value)) < 60 else f"a {type(value).__name__}"
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"{value_text} is no {sql}, the type of column '{name}' of the source (row {row})",
-                code="INVALID_ARGUMENTS",
                 hint=f"Write {_example(value, arrow_type)}, or None for NULL.",
             ) from error
         return (
@@ -225,10 +221,9 @@ class Source:
             return value
         length = int(str(sql_type.parameters[0]))
         if len(value) > length:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"{value[:40]!r} has {plural(len(value), 'character')}, more than {sql_type}, the"
                 f" type of column '{name}' of the source, holds",
-                code="INVALID_ARGUMENTS",
                 hint="Give a shorter text.",
             )
         return value.ljust(length) if sql_type.base == "char" else value
@@ -247,9 +242,8 @@ class Source:
             )
             arrow_type = self.rows.schema.field(column_index).type
             if isinstance(item, s.Cast) and pa.types.is_string(arrow_type):
-                raise RowMergeError(
+                raise RowMergeError.unsupported(
                     f"Column '{self.names[column_index]}' of source row {row} is written as a CAST",
-                    code="NOT_SUPPORTED",
                     hint="Edit the statement instead.",
                 )
             text = text[: item.span.start] + _literal(value, arrow_type) + text[item.span.end :]
@@ -277,10 +271,9 @@ def source_of(
             engine, sql, [part.text for part in relation.name.parts], options, target
         )
     if source.rows.num_rows > MOST_ROWS:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"The source has {plural(source.rows.num_rows, 'row')}; cells are edited of at most"
             f" {MOST_ROWS:,}",
-            code="NOT_SUPPORTED",
             hint="Try it with a smaller source.",
         )
     return source if not alias else Source(**{**vars(source), "names": alias})
@@ -294,9 +287,8 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
     """
     tree = parse(sql, dialect=dialect)
     if not isinstance(tree, st.Merge):
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "Only a MERGE has a source whose cells can be edited",
-            code="NOT_SUPPORTED",
             hint="Give another statement as text instead.",
         )
     relation = tree.source.relation if isinstance(tree.source, s.Aliased) else tree.source
@@ -304,9 +296,8 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
         return tree.source
     if isinstance(relation, s.SubqueryRelation) and isinstance(_body_of(relation.query), s.Values):
         return tree.source
-    raise RowMergeError(
+    raise RowMergeError.unsupported(
         "The source of this MERGE is a query, whose cells are not edited",
-        code="NOT_SUPPORTED",
         hint="Edit the statement instead; cells of VALUES, tables and DataFrames can be edited.",
     )
 
@@ -324,9 +315,8 @@ def _from_values(engine: RunningEngine, sql: str, relation: s.SubqueryRelation) 
     rows = _body_of(relation.query)
     assert isinstance(rows, s.Values)
     if any(isinstance(row, s.Literals) for row in rows.rows) or len(rows.rows) > MOST_ROWS:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             "The VALUES of this MERGE are too many to be edited one by one",
-            code="NOT_SUPPORTED",
             hint="Try it with a smaller source.",
         )
     table = engine.run(f"SELECT * FROM {sql[relation.span.start : relation.span.end]}").table
@@ -346,17 +336,15 @@ def _from_name(
     table_metadata = engine.table_metadata(catalog, schema, table)
     if table_metadata is not None:
         if (catalog, schema, table) == target:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 "The source of this MERGE is its target, whose cells are not edited",
-                code="NOT_SUPPORTED",
                 hint="Edit the statement instead.",
             )
         count = engine.run(f"SELECT count(*) FROM {sql_name}").table
         if count is not None and count.column(0)[0].as_py() > MOST_ROWS:
-            raise RowMergeError(
+            raise RowMergeError.unsupported(
                 f"The source {sql_name} has more than {MOST_ROWS:,} rows, so its cells are not"
                 " edited",
-                code="NOT_SUPPORTED",
                 hint="Try it with a smaller source.",
             )
         rows = engine.table(sql_name).cast(schema_of(table_metadata.columns))
@@ -372,16 +360,14 @@ def _from_name(
     }
     name = frame_name(parts[0], frames) if len(parts) == 1 else None
     if name is None:
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"The source {sql_name} is neither a table nor a DataFrame, so its cells are not"
             " edited",
-            code="NOT_SUPPORTED",
             hint="Edit the statement instead.",
         )
     if is_spark_frame(frames[name]):
-        raise RowMergeError(
+        raise RowMergeError.unsupported(
             f"The source '{name}' is a DataFrame of Spark, whose cells are not edited",
-            code="NOT_SUPPORTED",
             hint=f"Give its rows, as {name}.toPandas() does.",
         )
     read = read_frame(name, frames[name])

@@ -115,26 +115,22 @@ def checked_stores(stores: object, others: Collection[str] = ()) -> tuple[str, .
         return tuple(STORE_KINDS)
     example = f"Name some of: {', '.join(STORE_KINDS)}."
     if not isinstance(stores, list | tuple) or not all(isinstance(name, str) for name in stores):
-        raise RowMergeError(
-            f"stores = {stores!r} is not a list of names", code="INVALID_ARGUMENTS", hint=example
-        )
+        raise RowMergeError.invalid(f"stores = {stores!r} is not a list of names", hint=example)
     names = tuple(name.strip().lower() for name in stores)
     known_names = (*STORE_KINDS, *others)
     for name in names:
         if name not in known_names:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"There is no store '{name}'",
-                code="INVALID_ARGUMENTS",
                 hint=did_you_mean(name, known_names) or f"There are: {', '.join(known_names)}.",
             )
         if names.count(name) > 1:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"Store '{name}' is named twice",
-                code="INVALID_ARGUMENTS",
                 hint="Name each store once.",
             )
     if not names:
-        raise RowMergeError("No store is named", code="INVALID_ARGUMENTS", hint=example)
+        raise RowMergeError.invalid("No store is named", hint=example)
     return names
 
 

@@ -48,9 +48,8 @@ def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -
         version, PointerType.TEMPORAL if is_temporal else PointerType.TARGET_ID
     )
     if is_temporal and requested_version.instant() >= dt.datetime.now(dt.UTC):
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             f"The moment {version} is not in the past",
-            code="INVALID_ARGUMENTS",
             hint="Give one at which the table had the rows that are wanted.",
         )
     text = f"RESTORE {table} {requested_version}"
@@ -107,16 +106,14 @@ def replaced_rows(runner: StatementRunner, name: SchemaTableName, version: int) 
 def _existing_table(tables: StatementTables, name: str) -> TableBinding:
     parts = name_parts(name)
     if len(parts) > _MOST_PARTS:
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             f"'{name}' has {len(parts)} parts; a table's name has one to three:"
             " catalog.schema.table",
-            code="INVALID_ARGUMENTS",
             hint="Leave out what is too much.",
         )
     if tables.view(parts) is not None:
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             f"'{name}' is a view, which has no rows of its own",
-            code="NOT_SUPPORTED",
             hint="Name the table that it reads.",
         )
     binding = tables.resolve(parts)

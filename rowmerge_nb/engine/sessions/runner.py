@@ -219,10 +219,9 @@ class StatementRunner:
             with reporting_step("parse"):
                 statement = parse(text, dialect=options.dialect)
                 if isinstance(statement, Execute):
-                    raise AnalysisError(
+                    raise AnalysisError.unsupported(
                         "Unsupported statement type:"
                         f" Execute{'' if statement.inner is None else 'Immediate'}",
-                        code="NOT_SUPPORTED",
                         hint="Write EXECUTE once.",
                     ).at(statement.span)
                 if (

@@ -158,15 +158,13 @@ class Session:
             return
         current.check_open()
         if isinstance(statement, CallStatement):
-            raise ConnectorError(
+            raise ConnectorError.unsupported(
                 "Procedures cannot be called within a transaction (use autocommit mode)",
-                code="NOT_SUPPORTED",
                 hint="COMMIT or ROLLBACK ends the transaction.",
             )
         if options.fault is not None:
-            raise ConnectorError(
+            raise ConnectorError.unsupported(
                 "A fault is put into a statement that has a transaction of its own",
-                code="NOT_SUPPORTED",
                 hint="COMMIT or ROLLBACK ends the transaction.",
             )
 

@@ -122,14 +122,11 @@ class LazySession:
 
     def check_open(self) -> None:
         if self.closed:
-            raise RowMergeError(
-                "The engine is closed", code="INVALID_ARGUMENTS", hint="Make a new one: Engine()."
-            )
+            raise RowMergeError.invalid("The engine is closed", hint="Make a new one: Engine().")
         if self.is_inherited:
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"The engine belongs to process {self._process}, off which this one was forked; two"
                 " cannot share its connections",
-                code="INVALID_ARGUMENTS",
                 hint=(
                     "Make an engine in a process that is started anew, as"
                     " multiprocessing.get_context('spawn') does."

@@ -72,10 +72,9 @@ def kind_of_run(analysis: Analysis, options: Options) -> type[StatementRun]:
 def check_flow(analysis: Analysis, options: Options) -> None:
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
     if options.flow == Flow.UPDATABLE and isinstance(inner, MergeAnalysis):
-        raise AnalysisError(
+        raise AnalysisError.unsupported(
             "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that"
             " replaced it",
-            code="NOT_SUPPORTED",
             hint=(
                 "Leave the option flow out, or give flow='merge' where the other flow is the"
                 " default."

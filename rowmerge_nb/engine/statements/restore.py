@@ -46,10 +46,9 @@ class RestoreRun(StatementRun):
         try:
             self.services.read_constraints(replace(target, columns=remaining_columns), (), None)
         except RowMergeError as error:
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"It would drop the column {join(list(dropped))} of '{target.qualified}'."
                 f" {error.message}",
-                code="NOT_SUPPORTED",
                 hint=(
                     "Nothing was taken back. ALTER TABLE ... SET PROPERTIES check_constraints ="
                     " ARRAY[...] without that constraint lets it."

@@ -264,9 +264,8 @@ class PageEvaluator:
                     page,
                 )
         except ExecutionError as error:
-            unsupported = ConnectorError(
+            unsupported = ConnectorError.unsupported(
                 f"The flow 'updatable' cannot compute this: {error.message}",
-                code="NOT_SUPPORTED",
                 hint=MERGE_FLOW,
             )
             unsupported.line = error.line

@@ -212,7 +212,7 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
         hint = "It shows a MERGE, UPDATE or DELETE of an existing table that ran or failed."
     else:
         return told_journeys(trace, MOST_ROWS)
-    raise RowMergeError(msg, code="NOT_SUPPORTED", hint=hint)
+    raise RowMergeError.unsupported(msg, hint=hint)
 
 
 def _runs(phrase: Phrase) -> list[list[str]]:

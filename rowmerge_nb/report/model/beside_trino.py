@@ -98,9 +98,8 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
     """Compare a query of Trino with our run of the same statement."""
     plan = build_plan(trace)
     if trace.kind not in ROW_CHANGES or plan is None:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"{trace.kind} has no plan that Trino's rows could be laid beside",
-            code="INVALID_ARGUMENTS",
             hint="What can be compared is MERGE, UPDATE and DELETE whose plan was made.",
         )
     _check_same(trace, query)
@@ -236,10 +235,9 @@ def _check_same(trace: Trace, query: TrinoQuery) -> None:
     if trace.kind != query.kind or (
         not same_table and _words(trace.statement) != _words(query.statement)
     ):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"The query is another statement: {query.kind} of {theirs or 'no table'}, and here it"
             f" is {trace.kind} of {ours}",
-            code="INVALID_ARGUMENTS",
             hint="Pass the JSON of the query that ran this statement in Trino.",
         )
 

@@ -20,9 +20,7 @@ class AccessReader(ChangeReader):
     ) -> None:
         words = " ".join(token.word for token in self.tokens[start : self.index])
         message = message or f"The statement {words} is not supported by this engine"
-        self.refused(
-            ParseError(message, code="NOT_SUPPORTED", hint=hint).at(self.tokens[start].span)
-        )
+        self.refused(ParseError.unsupported(message, hint=hint).at(self.tokens[start].span))
 
     def _refuse_read(self) -> NoReturn:
         self.expect_end()

@@ -55,16 +55,13 @@ class DefinitionReader(AccessReader):
     """Parses CREATE, DROP, ALTER, COMMENT, TRUNCATE and CALL."""
 
     def _refuse_statement(self, message: str, hint: str | None = None) -> NoReturn:
-        raise ParseError(message, code="NOT_SUPPORTED", hint=hint).at(
-            self.token.span, len(self.token.text)
-        )
+        raise ParseError.unsupported(message, hint=hint).at(self.token.span, len(self.token.text))
 
     def _refuse_clause(self, statement: str) -> None:
         """Record a refusal; syntax errors come first."""
         self.refused(
-            ParseError(
+            ParseError.unsupported(
                 f"{self.token.word} of {statement} is not supported by this engine",
-                code="NOT_SUPPORTED",
                 hint="Leave it out.",
             ).at(self.token.span)
         )
@@ -251,10 +248,9 @@ class DefinitionReader(AccessReader):
             self._refuse_clause("ALTER TABLE")
             self._properties()
         if within and not added:
-            column_type = AnalysisError(
+            column_type = AnalysisError.unsupported(
                 f"Column name '{'.'.join(part.text for part in (*within, name))}' must not be"
                 " qualified",
-                code="NOT_SUPPORTED",
                 hint="Write the name alone.",
             ).at(st.Span(0, 1, 1, 1, first.span))
         return st.ColumnDefinition(name, column_type, nullable, comment, default), tuple(within)
@@ -271,9 +267,8 @@ class DefinitionReader(AccessReader):
         try:
             column_type = read_type(type_name)
             if "number" in re.findall(r"\w+", str(column_type)):
-                return AnalysisError(
+                return AnalysisError.unsupported(
                     f"Unsupported column type: {column_type} of column '{column.text}'",
-                    code="NOT_SUPPORTED",
                     hint="Write decimal(38, 10), or another decimal that holds the values.",
                 ).at(name_span)
             if column_type.base != "unknown":
@@ -676,9 +671,7 @@ class DefinitionReader(AccessReader):
         self._refuse_now(start, message, "DROP CATALOG")
 
     def _refuse_now(self, start: int, message: str, words: str) -> NoReturn:
-        raise ParseError(message, code="NOT_SUPPORTED", hint=_INSTEAD[words]).at(
-            self.tokens[start].span
-        )
+        raise ParseError.unsupported(message, hint=_INSTEAD[words]).at(self.tokens[start].span)
 
     # -- materialized views, which are refused --------------------------------------------------------------------
 

@@ -360,9 +360,8 @@ class ExpressionReader(PrimaryReader):
 
     def _refuse_accessor(self, accessor: str, span: Span) -> None:
         self.refused(
-            AnalysisError(
+            AnalysisError.unsupported(
                 f"JSON accessors such as {accessor} are not supported by this engine",
-                code="NOT_SUPPORTED",
                 hint="Write json_query(x, 'lax $.name[*]' WITH ARRAY WRAPPER).",
             ).at(span)
         )

@@ -65,9 +65,8 @@ class FunctionReader(QueryReader):
         self.unnote("'('", "'ARRAY'")
         characteristics = self._characteristics()
         if self.token.word in _ROUTINES:
-            raise ParseError(
+            raise ParseError.unsupported(
                 f"A function of statements ({self.token.word}) is not supported by this engine",
-                code="NOT_SUPPORTED",
                 hint="Write what it gives as one expression: RETURN CASE WHEN ... END.",
             ).at(self.token.span)
         self.note(*(f"'{word}'" for word in (*_ROUTINES, *_CHARACTERISTICS)), "<identifier>")
@@ -90,9 +89,8 @@ class FunctionReader(QueryReader):
         span = self.token.span
         if self.ahead().word in {",", ")"} or not self.at_identifier(self.ahead()):
             self.type_name()
-            raise ParseError(
+            raise ParseError.invalid(
                 "Function parameters must have a name",
-                code="INVALID_ARGUMENTS",
                 hint="Write f(x integer).",
             ).at(span)
         return self.identifier(), self.type_name()
@@ -125,15 +123,13 @@ class FunctionReader(QueryReader):
             self.string()
         elif start.word == "SECURITY":
             self.expect("DEFINER", "INVOKER")
-            raise ParseError(
+            raise ParseError.unsupported(
                 "Security mode not supported for inline functions",
-                code="NOT_SUPPORTED",
                 hint="Leave it out.",
             ).at(start.span)
         elif start.word != "DETERMINISTIC":
-            raise ParseError(
+            raise ParseError.unsupported(
                 f"{start.word} of a function is not supported by this engine",
-                code="NOT_SUPPORTED",
                 hint="Leave it out.",
             ).at(start.span)
 

@@ -378,9 +378,8 @@ class PrimaryReader(WindowReader):
             self.take()
         self.expect(")")
         self.refused(
-            AnalysisError(
+            AnalysisError.unsupported(
                 "Only INTERVAL literals with default precision are supported",
-                code="NOT_SUPPORTED",
                 hint=f"Write {unit.text} without a precision.",
             ).at(unit.span)
         )
@@ -640,9 +639,8 @@ class PrimaryReader(WindowReader):
             ]
             hint = f"Call a function: {method.text}({operand})."
         self.refused(
-            AnalysisError(
+            AnalysisError.unsupported(
                 f"Methods such as {method.text} are not supported by this engine",
-                code="NOT_SUPPORTED",
                 hint=hint,
             ).at(replace(self.span_from(start), about=method.span))
         )

@@ -418,9 +418,8 @@ class QueryReader(ExpressionReader):
             return relation
         if self.token.word in {"MATCH_RECOGNIZE", "PIVOT"}:
             self._refuse(self.token.word)
-        error = ParseError(
+        error = ParseError.unsupported(
             "TABLESAMPLE is not supported by this engine",
-            code="NOT_SUPPORTED",
             hint="Choose rows by a condition in WHERE.",
         )
         self.refused(error.at(self.take().span))
@@ -434,9 +433,8 @@ class QueryReader(ExpressionReader):
         return self.ahead().word in _SAMPLES.get(self.token.word, ())
 
     def _refuse(self, what: str) -> NoReturn:
-        raise ParseError(
+        raise ParseError.unsupported(
             f"{what} is not supported by this engine",
-            code="NOT_SUPPORTED",
             hint=_INSTEAD.get(what),
         ).at(self.token.span, len(what))
 

@@ -314,10 +314,9 @@ def check_contract(contract: type[Any], *, spark: bool = False, only: str = "") 
                 plugins=[collector],
             )
     if not collector.checks:
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"No check of {contract.__name__} was run. pytest says:"
             f" {' '.join(printed.getvalue().split())[-400:]}",
-            code="INVALID_ARGUMENTS",
             hint="Omit 'only', or pass a subclass of ConnectorContract.",
         )
     return Checked(contract.__name__, collector.checks)

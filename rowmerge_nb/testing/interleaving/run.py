@@ -149,9 +149,8 @@ class _Setup:
                 self._make(connector, definition)
             except Exception as error:
                 message = error.message if isinstance(error, RowMergeError) else error_text(error)
-                raise RowMergeError(
+                raise RowMergeError.unsupported(
                     f"The table cannot be made: {message}",
-                    code="NOT_SUPPORTED",
                     hint=(
                         "Give make_table=..., a function of connector, metadata and rows, or other"
                         " columns and properties."
@@ -420,9 +419,8 @@ def _statement(statement: Any, name: str, columns: Mapping[str, str]) -> Asked:
         for _, new in statement.updated:
             for column in new:
                 if column not in columns:
-                    raise RowMergeError(
+                    raise RowMergeError.invalid(
                         f"{name} updates the column {column!r}, which the table has not",
-                        code="INVALID_ARGUMENTS",
                         hint=did_you_mean(str(column), columns)
                         or f"There are: {', '.join(columns)}.",
                     )
@@ -437,9 +435,8 @@ def _statement(statement: Any, name: str, columns: Mapping[str, str]) -> Asked:
     def changes(rows: Sequence[Row]) -> Changes:
         result = function(rows)
         if not isinstance(result, Changes):
-            raise RowMergeError(
+            raise RowMergeError.invalid(
                 f"{name} gave {type(result).__name__} for the rows of the table; it gives Changes",
-                code="INVALID_ARGUMENTS",
                 hint="Import Changes from rowmerge_nb.testing.contract.",
             )
         return result

@@ -101,9 +101,8 @@ def current_budget(size: int) -> Budget:
 def checked_bound(most_bytes: Any) -> int | None:
     if most_bytes is None or (type(most_bytes) is int and most_bytes > 0):
         return most_bytes
-    raise RowMergeError(
+    raise RowMergeError.invalid(
         f"most_bytes is {most_bytes!r}; it is a positive number of bytes, or None",
-        code="INVALID_ARGUMENTS",
         hint="Leave most_bytes out, or pass a number such as 2_000_000_000.",
     )
 

@@ -64,9 +64,8 @@ class FileFormat:
                 f"it is cut short or damaged, or is something else than {self.what}"
                 f" ({error_text(error)[:200]})"
             )
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"'{path}' cannot be opened as {self.what}: {wrong}",
-            code="INVALID_ARGUMENTS",
             hint=f"Write one with {self.writer}; this version reads '{self.name}'.{more}",
         )
 
@@ -133,9 +132,8 @@ def write_private(path: str | Path, content: bytes, what: str) -> None:
 
 def _checked_path(path: str | Path) -> Path:
     if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"{path!r} is not the path of a file",
-            code="INVALID_ARGUMENTS",
             hint="Give a path such as 'trace.json'.",
         )
     return Path(path)

@@ -34,9 +34,8 @@ def save_trace(trace: Trace, path: str | Path) -> None:
     """
     argument: object = trace
     if not isinstance(argument, Trace):
-        raise RowMergeError(
+        raise RowMergeError.invalid(
             f"A value of type {type(argument).__name__} is not a trace",
-            code="INVALID_ARGUMENTS",
             hint="Give result.trace.",
         )
     # ASCII, because a text may hold a lone surrogate, which UTF-8 cannot encode.

@@ -108,9 +108,8 @@ class MetastoreClients:
 def _address(uri: str) -> tuple[str, int]:
     host, _, port = uri.removeprefix("thrift://").rstrip("/").partition(":")
     if not uri.startswith("thrift://") or not host or not (port or _DEFAULT_PORT).isdigit():
-        raise ConnectorError(
+        raise ConnectorError.invalid(
             f"A metastore is named thrift://host:port, not {uri!r}",
-            code="INVALID_ARGUMENTS",
             hint="Write HiveAcidConnector(metastore='thrift://localhost:9083').",
         )
     return host, int(port or _DEFAULT_PORT)

@@ -37,8 +37,7 @@ def orc_codec(name: str) -> OrcCodec:
         return OrcCodec[name.upper()]
     msg = f"compression_codec = {name!r} is none of {', '.join(OrcCodec.__members__)}"
     near = did_you_mean(name.upper(), OrcCodec.__members__) if isinstance(name, str) else None
-    raise ConnectorError(
+    raise ConnectorError.invalid(
         msg,
-        code="INVALID_ARGUMENTS",
         hint=near or "Leave it out for GZIP, which all readers of ORC know.",
     )

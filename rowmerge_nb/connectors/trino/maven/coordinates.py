@@ -74,4 +74,4 @@ def is_coordinates(value: str | os.PathLike[str]) -> bool:
 
 
 def _invalid(message: str, hint: str) -> SetupError:
-    return SetupError(message, code="INVALID_ARGUMENTS", hint=hint)
+    return SetupError.invalid(message, hint=hint)

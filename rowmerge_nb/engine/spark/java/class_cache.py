@@ -254,9 +254,8 @@ def _refusal(
     if switch.lower() in _OFF:
         return NoClassCache(f"turned off by the variable {VARIABLE}")
     if switch.lower() != "on":
-        raise SetupError(
+        raise SetupError.invalid(
             f"The variable {VARIABLE} is '{switch}'",
-            code="INVALID_ARGUMENTS",
             hint="It can be off; without it, or with on, Java uses a cache of its classes.",
         )
     for name in _OTHER_SPARKS:

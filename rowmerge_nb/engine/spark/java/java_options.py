@@ -43,9 +43,8 @@ def configured_cores() -> int | None:
     if not text:
         return None
     if not (text.isascii() and text.isdecimal() and int(text)):
-        raise SetupError(
+        raise SetupError.invalid(
             f"The variable ROWMERGE_CORES is '{text}'",
-            code="INVALID_ARGUMENTS",
             hint="It is a whole number from 1 on; without it the machine's cores are used.",
         )
     return int(text)

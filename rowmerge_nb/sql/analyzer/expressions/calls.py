@@ -380,8 +380,8 @@ class CallAnalyzer:
     def _refuse_signature(self, resolved: Resolved, node: s.Expression) -> None:
         overload = resolved.overload
         subject = f"The function {overload.name}" if overload.name in REFUSED else overload.shown
-        error = AnalysisError(
-            f"{subject} is not supported by this engine: {overload.refusal}", code="NOT_SUPPORTED"
+        error = AnalysisError.unsupported(
+            f"{subject} is not supported by this engine: {overload.refusal}"
         ).at(node.error_span)
         # The result's type is unknown to the rest of the analysis.
         if not self.context.refuse_later(error) or is_absent(resolved.result):

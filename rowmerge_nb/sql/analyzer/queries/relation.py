@@ -459,9 +459,9 @@ class RelationAnalyzer:
         if not isinstance(relation, s.Lateral) or one_row:
             return
         if not is_separable(right.tree, frozenset(field.symbol for field in left.fields)):
-            error = AnalysisError(
-                "Given correlated subquery is not supported", code="NOT_SUPPORTED"
-            ).at(relation.query.span)
+            error = AnalysisError.unsupported("Given correlated subquery is not supported").at(
+                relation.query.span
+            )
             if not self.context.refuse_later(error):
                 raise error
 

@@ -71,9 +71,8 @@ class RowConditions:
         except (RowMergeError, NoConstantError) as error:
             equations = ", ".join(f"{name} = {value!r}" for name, value in columns.items())
             reason = error.message if isinstance(error, RowMergeError) else error
-            raise AnalysisError(
+            raise AnalysisError.unsupported(
                 f"Rows cannot be selected by {equations}: {reason}",
-                code="NOT_SUPPORTED",
                 hint="Name other columns, or the number of the source row.",
             ) from error
 

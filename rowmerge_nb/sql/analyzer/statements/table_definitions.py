@@ -104,7 +104,7 @@ def _existing(
     if statement.replace and not context.tables.store(name[0]).replaces_tables:
         message = "This connector does not support replacing tables"
         hint = "Write DROP TABLE IF EXISTS before it."
-        context.refuse_later(AnalysisError(message, code="NOT_SUPPORTED", hint=hint).at(span))
+        context.refuse_later(AnalysisError.unsupported(message, hint=hint).at(span))
     if statement.replace:
         exists = view is not None
     if exists and not statement.if_not_exists:
