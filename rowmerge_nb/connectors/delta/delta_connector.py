@@ -141,8 +141,6 @@ class DeltaConnector(Connector):
 
 
 class DeltaSplitManager(ConnectorSplitManager):
-    """Splits tables into ranges of data files."""
-
     def __init__(self, transactions: Transactions[DeltaTransaction]) -> None:
         self._transactions = transactions
 

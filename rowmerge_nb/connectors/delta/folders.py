@@ -117,7 +117,6 @@ class Folders:
             folder.mkdir(parents=True, exist_ok=True)
 
     def drop_schema(self, schema: str) -> None:
-        """Remove the folder of a schema, which must be empty."""
         if schema == DEFAULT:
             raise ConnectorError(
                 f"Schema '{schema}' cannot be dropped: every folder of Delta tables has it",

@@ -106,8 +106,6 @@ class DeltaBucketFunction(BucketFunction):
 
 
 class DeltaPartitioningProvider(ConnectorNodePartitioningProvider):
-    """Bucket functions of Delta tables."""
-
     def get_bucket_function(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -45,8 +45,6 @@ class HiveWrite:
 
 @dataclass(frozen=True)
 class HiveMergeTableHandle(ConnectorMergeTableHandle):
-    """The target of a row change."""
-
     write: HiveWrite
 
 

@@ -53,8 +53,6 @@ class HiveUpdatableTableHandle(HiveTableHandle):
 
 
 class HiveUpdatablePageSource(UpdatablePageSource):
-    """Changes the rows of one file."""
-
     def __init__(
         self,
         open_source: Callable[[Sequence[ColumnHandle]], ConnectorPageSource],

@@ -518,8 +518,6 @@ class IcebergConnector(Connector):
 
 
 class IcebergSplitManager(ConnectorSplitManager):
-    """Splits tables into ranges of data files."""
-
     def __init__(self, connector: IcebergConnector) -> None:
         self._connector = connector
 

@@ -26,8 +26,6 @@ _FULL: Final = {"write.metadata.metrics.default": "full"}
 
 
 class DataFileEntries:
-    """Makes the entries of new data files of a table."""
-
     def __init__(self, table: Table, schema: Schema) -> None:
         from pyiceberg.manifest import DataFileContent
         from pyiceberg.table.sorting import UNSORTED_SORT_ORDER_ID
@@ -53,8 +51,6 @@ class DataFileEntries:
 
 
 class DeleteFileEntries:
-    """Makes the entries of new position delete files."""
-
     def __init__(self) -> None:
         from pyiceberg.manifest import DataFileContent
         from pyiceberg.schema import Schema

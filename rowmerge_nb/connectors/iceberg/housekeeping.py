@@ -235,8 +235,6 @@ def _note_of(process: str | None, since: timedelta) -> Note:
 
 @dataclass(frozen=True)
 class Listing:
-    """The content of a table's folders."""
-
     table: Table
     files: Mapping[str, Sequence[File]]
     notes: Mapping[str, Note]

@@ -115,7 +115,6 @@ class Writer:
         self.is_submitted = True
 
     def forget(self) -> None:
-        """Remove the notes at the end of the statement."""
         self.stop()
         for location, properties in self.notes.items():
             with suppress(Exception):

@@ -105,7 +105,6 @@ def location_of(path: Path) -> str:
 
 
 def named_catalog(name: str, properties: Mapping[str, str]) -> Catalog:
-    """Load a catalog of pyiceberg's configuration."""
     try:
         from pyiceberg.catalog import load_catalog
     except ImportError as error:

@@ -209,8 +209,6 @@ class PartitionBucketFunction(BucketFunction):
 
 
 class IcebergPartitioningProvider(ConnectorNodePartitioningProvider):
-    """Bucket functions of Iceberg tables."""
-
     def get_bucket_function(
         self,
         transaction_handle: ConnectorTransactionHandle,

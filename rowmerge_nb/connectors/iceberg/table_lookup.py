@@ -30,8 +30,6 @@ if TYPE_CHECKING:
 
 
 class TableLookup:
-    """The tables of a catalog by their names."""
-
     def __init__(self, catalog: Catalog, warehouse: Path | None) -> None:
         self.catalog = catalog
         self._warehouse = warehouse

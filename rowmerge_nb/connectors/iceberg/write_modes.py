@@ -16,15 +16,11 @@ if TYPE_CHECKING:
 
 
 class WriteMode(StrEnum):
-    """How rows are changed."""
-
     COPY_ON_WRITE = "copy-on-write"
     MERGE_ON_READ = "merge-on-read"
 
 
 class Distribution(StrEnum):
-    """How rows find their writers."""
-
     NONE = "none"
     HASH = "hash"
     RANGE = "range"

@@ -102,8 +102,6 @@ def target_bytes(properties: Mapping[str, str]) -> int:
 
 
 class FileWriter:
-    """A Parquet file that is being written."""
-
     def __init__(
         self,
         table: IcebergTableHandle,

@@ -77,8 +77,6 @@ TABLE_PROPERTIES = {
 
 
 class JdbcTransaction(ABC):
-    """A statement's use of a database."""
-
     _store: Store
 
     @abstractmethod
@@ -201,8 +199,6 @@ class JdbcTransaction(ABC):
 
 
 class JdbcConnector(Connector):
-    """Tables of a database."""
-
     commits_in_thread = True
     checked_after_commit = False
 
@@ -252,8 +248,6 @@ class JdbcConnector(Connector):
 
 
 class JdbcSplitManager(ConnectorSplitManager):
-    """Splits large tables into ranges."""
-
     def __init__(self, transactions: Transactions[JdbcTransaction]) -> None:
         self._transactions = transactions
 

@@ -53,8 +53,6 @@ COPIED_BYTES: Final = 64 << 20
 
 
 class StageWriter(ABC):
-    """Stages the rows of one attempt."""
-
     def __init__(self) -> None:
         self.attempt = secrets.randbits(62)
         self.rows = 0
@@ -116,8 +114,6 @@ class StageFileWriter(StageWriter):
 
 
 class CopyWriter(StageWriter):
-    """Copies rows into a staging table."""
-
     def __init__(self, store: Store, stage: Stage) -> None:
         super().__init__()
         self._store = store
@@ -206,8 +202,6 @@ class JdbcPageSink(ConnectorPageSink):
 
 
 class JdbcMergeSink(ConnectorMergeSink):
-    """Stages inserted, updated and deleted rows."""
-
     def __init__(self, page_sink: JdbcPageSink, column_count: int) -> None:
         self._page_sink = page_sink
         self._column_count = column_count

@@ -27,8 +27,6 @@ PARTITION_BUCKETS = 1 << 16
 
 
 class MemoryPartitioningProvider(ConnectorNodePartitioningProvider):
-    """The bucket functions of bucketed and partitioned tables."""
-
     def get_bucket_function(
         self,
         transaction_handle: ConnectorTransactionHandle,

@@ -29,8 +29,6 @@ class _Ticket:
 
 
 class Turns:
-    """The queues of all tables of a connector."""
-
     def __init__(self) -> None:
         self._changed = threading.Condition()
         self._queues: dict[SchemaTableName, list[_Ticket]] = {}

@@ -24,8 +24,6 @@ from rowmerge_nb.spi import (
 
 
 class MemoryPageSink(ConnectorPageSink):
-    """Buffers inserted rows."""
-
     def __init__(self) -> None:
         self._pages: list[Page] = []
 

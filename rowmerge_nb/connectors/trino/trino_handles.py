@@ -155,8 +155,6 @@ class TrinoSession:
 
 @dataclass(frozen=True)
 class TaskContext:
-    """What task calls need."""
-
     transaction: JavaHandle
     session: TrinoSession
 
@@ -167,8 +165,6 @@ class TaskContext:
 
 @dataclass(frozen=True)
 class TrinoColumnHandle(ColumnHandle):
-    """A column of a plugin's table."""
-
     java: JavaHandle | None = field(default=None, compare=False, repr=False)
     signature: str = field(default="", compare=False, repr=False)
 

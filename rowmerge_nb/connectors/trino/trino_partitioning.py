@@ -28,8 +28,6 @@ _BUCKETS: Final = 64
 
 @dataclass(frozen=True)
 class TrinoNodePartitioningProvider(ConnectorNodePartitioningProvider):
-    """Asks the plugin's ConnectorNodePartitioningProvider."""
-
     socket_path: str
 
     def get_bucket_function(

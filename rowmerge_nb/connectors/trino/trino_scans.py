@@ -44,8 +44,6 @@ if TYPE_CHECKING:
 
 
 class TrinoSplitManager(ConnectorSplitManager):
-    """Asks the plugin's split manager."""
-
     def __init__(self, connector: TrinoConnector) -> None:
         self._connector = connector
 

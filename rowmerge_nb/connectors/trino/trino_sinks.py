@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class TrinoPageSinkProvider(ConnectorPageSinkProvider):
-    """Creates the plugin's sinks."""
-
     socket_path: str
 
     def create_page_sink(

@@ -61,8 +61,6 @@ class TrinoUpdatableTableHandle(TrinoTableHandle):
 
 
 class UpdatableTrinoMetadata(ConnectorMetadata):
-    """The calls of the older flow in a transaction."""
-
     _transaction: TrinoTransaction
 
     def get_delete_row_id_column_handle(

@@ -137,8 +137,6 @@ class ExplicitTransaction:
 
 @dataclass
 class TransactionManager:
-    """An engine's explicit transaction, if any."""
-
     current: ExplicitTransaction | None = None
 
     def start(self, statement: StartTransaction) -> None:

@@ -16,8 +16,6 @@ MOST_SENTENCES: Final = 5
 
 @dataclass(frozen=True)
 class NearNotice:
-    """Sentences about near misses."""
-
     sentences: tuple[str, ...]
 
 

@@ -217,7 +217,6 @@ def counts_of(side: NearSide, name: str) -> Iterator[str]:
 
 
 def summary_of(near: NearKeys) -> str:
-    """Return how many source rows have no partner."""
     if near.source is None:
         return near.problem
     if not near.source.unmatched:

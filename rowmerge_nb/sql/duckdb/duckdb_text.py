@@ -87,7 +87,6 @@ def text_literal(value: str) -> str:
 
 
 def literal(sql_type: Type, value: str | None) -> str:
-    """Write a constant with its type."""
     if value is None:
         return "NULL" if sql_type == UNKNOWN else f"CAST(NULL AS {duckdb_type(sql_type)})"
     type_text = duckdb_type(sql_type)

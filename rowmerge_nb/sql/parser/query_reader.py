@@ -41,8 +41,6 @@ _SAMPLES: Final = {
 
 
 class QueryReader(ExpressionReader):
-    """Parses queries and relations."""
-
     def query(self) -> s.QueryNode:
         """Parse ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
         start = self.index

@@ -56,7 +56,6 @@ _READ: Final = frozenset({"boolean", "varchar", "json", "number"})
 
 
 def can_cast(source: Type, target: Type) -> bool:
-    """Return whether Trino has a cast from one type to the other."""
     if source == UNKNOWN or can_coerce(source, target):
         return True
     if source.base in _NESTED and target.base in _NESTED:

@@ -63,8 +63,6 @@ _UNITS: Final = {"ms": 0.001, "s": 1.0, "sec": 1.0, "m": 60.0, "min": 60.0, "h":
 
 
 class ThriftMetastore(Metastore):
-    """The metastore of a Hive server."""
-
     shared: ClassVar[bool] = True
 
     def __init__(self, uri: str, folder: Path | None = None) -> None:

@@ -72,8 +72,6 @@ def _connection(driver: Any, dsn: str) -> Any:
 
 @dataclass(frozen=True, repr=False)
 class PostgresStore(Store):
-    """A database of a PostgreSQL server."""
-
     dsn: str
 
     name = "PostgreSQL"

@@ -26,8 +26,6 @@ _COLUMN: Final = "ColumnHandle"
 
 
 class AlterationCalls:
-    """Answers the calls that alter a table."""
-
     def __init__(
         self, plugin: LoadedPlugin, transactions: HostTransactions, tables: TableCalls
     ) -> None:

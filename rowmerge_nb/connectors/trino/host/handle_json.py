@@ -36,8 +36,6 @@ _NO_VALUES: Final = frozenset(
 
 
 class HandleJson:
-    """Writes and reads the handles of one plugin."""
-
     def __init__(self, class_loaders: Sequence[JavaObject], types: JavaObject) -> None:
         self._class_loaders = class_loaders
         resolver = java_class("io.trino.metadata.HandleResolver")()

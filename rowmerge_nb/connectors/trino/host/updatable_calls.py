@@ -27,8 +27,6 @@ _TABLE: Final = "ConnectorTableHandle"
 
 
 class UpdatableCalls:
-    """Answers the calls of UPDATE and DELETE."""
-
     def __init__(self, transactions: HostTransactions) -> None:
         self._transactions = transactions
         self.calls: dict[str, Callable[[Request, memoryview], Result]] = {

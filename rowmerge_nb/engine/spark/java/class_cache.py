@@ -79,8 +79,6 @@ _OWN_CACHES: Final = (
 
 @dataclass(frozen=True)
 class NoClassCache:
-    """Java starts without a cache."""
-
     reason: str
     advice: str = ""
 

@@ -81,8 +81,6 @@ class _Above:
 
 
 class QueryAnalyzer(RelationAnalyzer):
-    """Analyzes queries; see `RelationAnalyzer`."""
-
     def query(self, node: s.QueryNode) -> QueryResult:
         define_functions(self.context, node.functions)
         inner = self._with(node.named, recursive=node.recursive)

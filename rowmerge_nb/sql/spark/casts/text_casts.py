@@ -263,7 +263,6 @@ def _fraction(clock: str, target: Type) -> str:
 
 
 def canonical_zone(zone: str) -> str:
-    """Write a zone's canonical name."""
     return once(_canonical, zone)
 
 
