@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.report.model.alignment import AlignedRow, PlanLine
     from rowmerge_nb.report.model.changed_rows import Stored
     from rowmerge_nb.report.model.report import Report
-    from rowmerge_nb.report.words.display_values import Cell
     from rowmerge_nb.trace.comparison import Comparison, Metric, Side
     from rowmerge_nb.trace.trace import Trace
 
@@ -147,17 +146,13 @@ def different_pages(comparison: Comparison) -> list[tuple[str, Stored]]:
     ]
     if sides[0][1] == sides[1][1]:
         return []
-    return [(name, _shortened(pages)) for name, pages in sides if pages is not None]
+    return [(name, shortened(pages)) for name, pages in sides if pages is not None]
 
 
-def _shortened(sink_pages: Stored) -> Stored:
+def shortened(sink_pages: Stored) -> Stored:
     pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in sink_pages.pages[:MOST_PAGES])
-    left_out = len(sink_pages.pages) - len(pages)
-    return replace(
-        sink_pages,
-        pages=pages,
-        summary=sink_pages.summary + (f"; the first {MOST_PAGES} are shown" if left_out else ""),
-    )
+    more = f"; the first {MOST_PAGES} are shown" if len(sink_pages.pages) > len(pages) else ""
+    return replace(sink_pages, pages=pages, summary=sink_pages.summary + more)
 
 
 def _lines(
@@ -235,5 +230,6 @@ def _calls(comparison: Comparison) -> list[list[str]]:
     return [[name, str(left or ""), str(right or "")] for name, left, right in comparison.calls]
 
 
-def _text(value: Cell) -> str:
-    return "NULL" if value.null else value.text
+def cell_text(value: object) -> str:
+    display_value = cell(value)
+    return "NULL" if display_value.null else display_value.text

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import textwrap
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.report.comparison_report import (
+    SHOWN,
+    cell_text,
+    error_of,
+    shortened,
+)
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import WIDTH, stored_lines
@@ -19,7 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.report.model.changed_rows import Stored
-    from rowmerge_nb.report.words.display_values import Cell
     from rowmerge_nb.spi.output import Written
     from rowmerge_nb.trace.store_comparison import (
         CallCount,
@@ -30,10 +35,6 @@ if TYPE_CHECKING:
         StoreSide,
     )
 
-SHOWN: Final = 10
-"""The maximum number of rows, files and fragments shown per side."""
-MOST_PAGES: Final = 3
-"""The maximum number of writers whose pages are shown."""
 MOST_TEXT: Final = 200
 """The length of a fragment's JSON in a text report."""
 _REPORTED_BY_STORES: Final = frozenset({"rows read", "written", "rows after", *FILE_METRICS})
@@ -147,20 +148,14 @@ def _side_report(side: StoreSide) -> SideReport:
     )
     return SideReport(
         side.name,
-        "" if trace.error is None else f"{trace.error.code}: {trace.error.message}",
-        None if sink_pages is None else _shortened(sink_pages),
+        error_of(side),
+        None if sink_pages is None else shortened(sink_pages),
         layout,
         outputs[:SHOWN],
         len(outputs),
         side.fragments[:SHOWN],
         len(side.fragments),
     )
-
-
-def _shortened(sink_pages: Stored) -> Stored:
-    pages = tuple(replace(page, rows=page.rows[:SHOWN]) for page in sink_pages.pages[:MOST_PAGES])
-    more = f"; the first {MOST_PAGES} are shown" if len(sink_pages.pages) > len(pages) else ""
-    return replace(sink_pages, pages=pages, summary=sink_pages.summary + more)
 
 
 def _lines(comparison: StoreComparison, sides: Sequence[SideReport]) -> list[str]:
@@ -201,7 +196,7 @@ def _difference_lines(comparison: StoreComparison) -> list[str]:
 
 
 def _difference_cells(difference: RowDifference) -> list[str]:
-    values = [_text(cell(value)) for value in difference.row]
+    values = [cell_text(value) for value in difference.row]
     return [difference.present, difference.absent, str(difference.times), *values]
 
 
@@ -236,7 +231,3 @@ def fragment_text(fragment: SinkFragment, length: int) -> str:
         return "not JSON"
     text = visible(fragment.text)
     return text if len(text) <= length else f"{text[:length]}…"
-
-
-def _text(value: Cell) -> str:
-    return "NULL" if value.null else value.text
