@@ -51,11 +51,11 @@ def nearest(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | 
     return matches[0] if matches else None
 
 
-def did_you_mean(name: str, candidates: Iterable[str], cutoff: float = 0.6) -> str | None:
+def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """Return a suggestion of the most similar known name, or None.
 
     >>> did_you_mean("custmer", ["customer", "address"])
     "Did you mean 'customer'?"
     """
-    near = nearest(name, candidates, cutoff)
+    near = nearest(name, candidates)
     return None if near is None else f"Did you mean '{near}'?"

@@ -54,14 +54,14 @@ def offer(column: str) -> str:
     return f"Did you mean {column}?" if '"' in column else f"Did you mean '{column}'?"
 
 
-def nearest_column(name: str, columns: Iterable[str], cutoff: float = 0.5) -> str | None:
+def nearest_column(name: str, columns: Iterable[str]) -> str | None:
     """Return the suggestion of a table's column, or None without a similar one.
 
     >>> nearest_column("email", ["Name", "E-Mail"])
     'Did you mean "E-Mail"?'
     """
     by_name = {column.lower(): column for column in columns}
-    near = nearest(name.lower(), by_name, cutoff)
+    near = nearest(name.lower(), by_name, cutoff=0.5)
     return None if near is None else offer(column_in_sql(by_name[near]))
 
 
