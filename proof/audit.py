@@ -163,7 +163,7 @@ def _executed(duck: DuckDB, scenario: Scenario) -> tuple[str, Rows] | None:
     return name, [row for row, count in outcome.rows for _ in range(count)]
 
 
-# -- mutations --------------------------------------------------------------------------------------------------------
+# -- mutations
 
 
 @dataclass(frozen=True)
@@ -342,7 +342,7 @@ def _plain(value: Any) -> Any:
     return 0.0 if isinstance(value, float) and value == 0 else value
 
 
-# -- on the command line ----------------------------------------------------------------------------------------------
+# -- on the command line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

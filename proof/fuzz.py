@@ -242,7 +242,7 @@ def _kind(differences: tuple[Difference, ...]) -> frozenset[tuple[str, str]]:
     )
 
 
-# -- on the command line ----------------------------------------------------------------------------------------------
+# -- on the command line
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

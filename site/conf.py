@@ -100,7 +100,7 @@ NAVIGATION = {
     ],
 }
 
-# -- what is read ------------------------------------------------------------------------------------------------------
+# -- what is read
 
 project = "rowmerge_nb"
 root_doc = "README"
@@ -132,7 +132,7 @@ nb_ipywidgets_js: dict[str, Any] = {}
 nb_mime_priority_overrides = [("html", "application/vnd.jupyter.widget-view+json", None)]
 nb_merge_streams = True
 
-# -- the reference -----------------------------------------------------------------------------------------------------
+# -- the reference
 
 default_role = "py:obj"
 autodoc_member_order = "bysource"
@@ -140,7 +140,7 @@ autodoc_typehints = "signature"
 autodoc_preserve_defaults = True
 python_use_unqualified_type_names = True
 
-# -- what is made ------------------------------------------------------------------------------------------------------
+# -- what is made
 
 highlight_language = "none"
 pygments_dark_style = "github-dark"

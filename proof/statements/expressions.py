@@ -172,7 +172,7 @@ class Expressions:
         """Compare two expressions."""
         return Call(self._one(_COMPARISONS), (left, right))
 
-    # -- choices ----------------------------------------------------------------------------------------------------------
+    # -- choices
 
     def _one(self, items: Sequence[Any]) -> Any:
         return self.random.choice(items)
@@ -202,7 +202,7 @@ class Expressions:
             return Call("IF", (self.of("boolean", depth), first, second))
         return Call(name, (first, second))
 
-    # -- one function per type --------------------------------------------------------------------------------------------
+    # -- one function per type
 
     def _numbers(self, kind: str, depth: int) -> Expression | None:
         name = self._one(("+", "-", "*", "NEGATE", "ABS", ""))

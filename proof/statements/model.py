@@ -59,7 +59,7 @@ def kind_of(sql_type: Type) -> str:
     return sql_type.base
 
 
-# -- expressions ------------------------------------------------------------------------------------------------------
+# -- expressions
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,7 @@ class ScalarSubquery:
 Expression: TypeAlias = Literal | Column | Call | Cast | InSubquery | ScalarSubquery
 
 
-# -- tables -----------------------------------------------------------------------------------------------------------
+# -- tables
 
 
 @dataclass(frozen=True)
@@ -158,7 +158,7 @@ class Table:
         return next(column for column in self.columns if column.name == name)
 
 
-# -- sources ----------------------------------------------------------------------------------------------------------
+# -- sources
 
 
 @dataclass(frozen=True)
@@ -225,7 +225,7 @@ class ValuesSource:
 Source: TypeAlias = TableSource | QuerySource | GroupSource | ValuesSource
 
 
-# -- statements -------------------------------------------------------------------------------------------------------
+# -- statements
 
 
 @dataclass(frozen=True)

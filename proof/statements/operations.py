@@ -57,7 +57,7 @@ def _operation(
     )
 
 
-# -- truth: TRUE, FALSE and unknown (None) --------------------------------------------------------------------------------
+# -- truth: TRUE, FALSE and unknown (None)
 
 
 def conjunction(*values: bool | None) -> bool | None:
@@ -119,7 +119,7 @@ def _like(text: str, pattern: str, escape: str = "") -> bool:
     return _pattern(pattern, escape).fullmatch(text) is not None
 
 
-# -- numbers and texts ----------------------------------------------------------------------------------------------------
+# -- numbers and texts
 
 
 def _integer_quotient(dividend: int, divisor: int) -> int:

@@ -62,7 +62,7 @@ class Printer:
 
     dialect: str
 
-    # -- expressions ------------------------------------------------------------------------------------------------------
+    # -- expressions
 
     def type(self, sql_type: Type) -> str:
         """Return a type's name."""
@@ -150,7 +150,7 @@ class Printer:
         """Return a row of literals."""
         return f"({', '.join(self._literal(Literal(value, sql_type)) for value, sql_type in zip(row, kinds, strict=True))})"
 
-    # -- statements -------------------------------------------------------------------------------------------------------
+    # -- statements
 
     def statement(self, scenario: Scenario) -> str:
         """Return a scenario's statement."""
@@ -233,7 +233,7 @@ class Printer:
             for assignment in assignments
         )
 
-    # -- tables -----------------------------------------------------------------------------------------------------------
+    # -- tables
 
     def create(self, table: Table, words: str = "CREATE TABLE") -> str:
         """Return a CREATE TABLE."""

@@ -93,7 +93,7 @@ def _sample(random: Random, items: Sequence[Any], most: int) -> list[Any]:
     return random.sample(list(items), random.randint(1, min(most, len(items))))
 
 
-# -- tables -----------------------------------------------------------------------------------------------------------
+# -- tables
 
 
 def _table(random: Random, name: str, *, is_target: bool) -> Table:
@@ -148,7 +148,7 @@ def _settings(random: Random, target: Table) -> Settings:
     )
 
 
-# -- MERGE ------------------------------------------------------------------------------------------------------------
+# -- MERGE
 
 
 def _merge(random: Random, tables: tuple[Table, ...]) -> MergeStatement:
@@ -279,7 +279,7 @@ def _value(expressions: Expressions, column: ColumnDefinition) -> Expression:
     )
 
 
-# -- sources ----------------------------------------------------------------------------------------------------------
+# -- sources
 
 
 def _source(random: Random, tables: tuple[Table, ...]) -> Source:

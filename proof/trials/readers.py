@@ -74,7 +74,7 @@ def read_postgresql(where: str, table: str, columns: Sequence[str] = _COLUMNS) -
     return [(*map(int, row[:-1]), row[-1]) for row in csv.reader(io.StringIO(text))]
 
 
-# -- Iceberg ----------------------------------------------------------------------------------------------------------
+# -- Iceberg
 
 
 def read_iceberg(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:
@@ -116,7 +116,7 @@ def _iceberg(where: str, table: str) -> Any:
     return StaticTable.from_metadata(entry[0])
 
 
-# -- Hive -------------------------------------------------------------------------------------------------------------
+# -- Hive
 
 
 def read_hive(where: str, table: str, columns: Sequence[str] = _COLUMNS) -> Rows:

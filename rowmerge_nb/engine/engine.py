@@ -130,7 +130,7 @@ class Engine:
             ObserverRegistry(observers),
         )
 
-    # -- Spark ----------------------------------------------------------------------------------------------------
+    # -- Spark
 
     def start(self) -> None:
         """Start Spark in the background, if it is ours and does not run yet; statements wait for it
@@ -202,7 +202,7 @@ class Engine:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    # -- observers ------------------------------------------------------------------------------------------------
+    # -- observers
 
     def add_observer(self, observer: Observer) -> None:
         """Have an observer get every statement from now on; docs/observers.md has examples.
@@ -221,7 +221,7 @@ class Engine:
         """
         self._runner.observers.remove(observer)
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     def add_catalog(self, name: str, connector: Connector) -> None:
         """Make a connector's tables available as ``name.schema.table``.
@@ -465,7 +465,7 @@ class Engine:
         """
         return orphans_of(self._catalogs.connectors, remove=remove)
 
-    # -- statements -----------------------------------------------------------------------------------------------
+    # -- statements
 
     def run(self, sql: str, **options: Any) -> Result:
         """Run one statement.

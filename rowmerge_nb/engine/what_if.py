@@ -230,7 +230,7 @@ def _columns(pages: PageSample) -> pa.Schema:
     )
 
 
-# -- the page before --------------------------------------------------------------------------------------------------------
+# -- the page before
 
 
 def _before(trace: Trace, pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Page:
@@ -349,7 +349,7 @@ def _handed_on(pages: PageSample, layout: PageLayout, columns: pa.Schema) -> Pag
     return pa.RecordBatch.from_arrays(arrays, schema=layout.output_schema(columns))
 
 
-# -- repeated matches ---------------------------------------------------------------------------------------------------------
+# -- repeated matches
 
 
 def _ruled(variant: Trace, rule: str) -> Trace:
@@ -435,7 +435,7 @@ def _failed(trace: Trace, groups: tuple[DuplicateGroup, ...]) -> Trace:
     )
 
 
-# -- the exchange ---------------------------------------------------------------------------------------------------------------
+# -- the exchange
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,7 @@ class Prestart:
         self._cancel()
         end_prestart()
 
-    # -- events ---------------------------------------------------------------------------------------------------
+    # -- events
 
     def _before_cell(self, info: Any) -> None:
         self._cancel()
@@ -102,7 +102,7 @@ class Prestart:
         if timer is not None:
             timer.cancel()
 
-    # -- in the background ----------------------------------------------------------------------------------------
+    # -- in the background
 
     def _start(self) -> None:
         if not self._is_wanted() or _has_session():

@@ -193,7 +193,7 @@ class _Steps:
             source = local_exchange(remote_exchange(right.step, right.scheme, spread), SINGLE)
         return Spread(replace(step, sources=(target, source)), "HASH", keys[0])
 
-    # -- writers --------------------------------------------------------------------------------------------------
+    # -- writers
 
     def _writer(self, node: MergeWriter | TableWriter) -> Spread:
         exchange = node.source if isinstance(node.source, Exchange) else None

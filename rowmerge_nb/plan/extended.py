@@ -27,7 +27,7 @@ SOURCE_MARK: Final = Symbol(SOURCE_PRESENT, BOOLEAN)
 TRUE: Final = Constant(BOOLEAN, "true")
 
 
-# -- WHEN NOT MATCHED BY SOURCE -----------------------------------------------------------------------------------------
+# -- WHEN NOT MATCHED BY SOURCE
 
 
 def mark_source(source: PlanNode, identity: str) -> Project:
@@ -59,7 +59,7 @@ def _is_null(name: str, *, negated: bool = False) -> Typed:
     return Apply(BOOLEAN, "is null", (Column(BOOLEAN, name),), negated)
 
 
-# -- RETURNING ----------------------------------------------------------------------------------------------------------
+# -- RETURNING
 
 
 def returned_symbols(returning: Returning) -> tuple[Symbol, ...]:

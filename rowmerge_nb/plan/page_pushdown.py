@@ -101,7 +101,7 @@ def _pushed_set_operation(node: n.SetOperationNode, conditions: Sequence[Typed])
     return _over(with_sources(node, parts), rest)
 
 
-# -- joins ----------------------------------------------------------------------------------------------------------------
+# -- joins
 
 
 def _pushed_join(node: Join, conditions: Sequence[Typed]) -> PlanNode:

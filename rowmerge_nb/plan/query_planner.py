@@ -95,7 +95,7 @@ class _QueryPlanner:
         self._renamed: dict[str, e.Column] = {}
         self._step = _Step(0)
 
-    # -- relations ------------------------------------------------------------------------------------------------
+    # -- relations
 
     @singledispatchmethod
     def plan(self, query: Any) -> PlanNode:
@@ -200,7 +200,7 @@ class _QueryPlanner:
             type=join,
         )
 
-    # -- queries --------------------------------------------------------------------------------------------------
+    # -- queries
 
     @plan.register
     def _(self, query: q.Coerced) -> PlanNode:
@@ -457,7 +457,7 @@ class _QueryPlanner:
             n.SortNode, outputs, source=self._filter(node, condition), order_by=by_number
         )
 
-    # -- expressions ----------------------------------------------------------------------------------------------
+    # -- expressions
 
     def columns_now(self, columns: Iterable[e.Column]) -> tuple[e.Column, ...]:
         return tuple(self._renamed.get(column.symbol, column) for column in columns)
@@ -584,7 +584,7 @@ class _QueryPlanner:
         )
         return node, columns[0] if len(columns) == 1 else e.Apply(query.type, "row", columns)
 
-    # -- nodes ----------------------------------------------------------------------------------------------------
+    # -- nodes
 
     def _node(self, node_type: type[Node], outputs: Iterable[e.Column], /, **fields: Any) -> Node:
         return node_type(
@@ -696,7 +696,7 @@ def _read_by(node: PlanNode) -> frozenset[str]:
     return own.union(*map(_read_by, node.sources))
 
 
-# -- columns that are not read --------------------------------------------------------------------------------------------
+# -- columns that are not read
 
 _SOURCES: Final = ("source", "left", "right", "query")
 

@@ -217,7 +217,7 @@ def _metric_lines(comparison: Comparison) -> list[str]:
 def _difference_lines(comparison: Comparison) -> list[str]:
     table = [["side", "does", "times", *column_names(comparison)]]
     table += [
-        [d.side, d.what, str(d.times), *(_text(cell(v)) for v in d.row)]
+        [d.side, d.what, str(d.times), *map(cell_text, d.row)]
         for d in comparison.differences[:SHOWN]
     ]
     lines = [*columns_of(table, right={2})]

@@ -157,7 +157,7 @@ class ConnectorMetadata(ABC):
     sources in tasks, then the finish method. It has no paradigm and no layouts.
     """
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     @property
     def stores_comments(self) -> bool:
@@ -553,7 +553,7 @@ class ConnectorMetadata(ABC):
     transaction's changes.
     """
 
-    # -- schemas --------------------------------------------------------------------------------------------------
+    # -- schemas
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         """Return whether the schema (lower-case name) exists; always by default."""
@@ -578,7 +578,7 @@ class ConnectorMetadata(ABC):
     cascades_schemas: ClassVar[bool] = False
     """Whether one transaction can drop a schema with all its tables and views atomically."""
 
-    # -- views ----------------------------------------------------------------------------------------------------
+    # -- views
 
     stores_views: ClassVar[bool] = False
     """Whether the methods for views are implemented.
@@ -604,7 +604,7 @@ class ConnectorMetadata(ABC):
         """Drop a view."""
         self._refuse("dropping views", "drop_view")
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT
 
     def begin_insert(
         self,
@@ -628,7 +628,7 @@ class ConnectorMetadata(ABC):
         """Add the rows of the fragments with the commit."""
         self._refuse("inserts", "finish_insert")
 
-    # -- MERGE ----------------------------------------------------------------------------------------------------
+    # -- MERGE
 
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -682,7 +682,7 @@ class ConnectorMetadata(ABC):
         """Apply all fragments, possibly none, as one atomic change that is visible with the commit."""
         self._refuse("modifying table rows", "finish_merge")
 
-    # -- DELETE by the connector itself ---------------------------------------------------------------------------
+    # -- DELETE by the connector itself
 
     def apply_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, constraint: Constraint
@@ -701,7 +701,7 @@ class ConnectorMetadata(ABC):
         """Delete the rows with the commit, and return their number, or None if it is unknown."""
         self._refuse("deleting rows itself", "execute_delete")
 
-    # -- the older flow of DELETE and UPDATE ----------------------------------------------------------------------
+    # -- the older flow of DELETE and UPDATE
 
     def get_delete_row_id_column_handle(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle

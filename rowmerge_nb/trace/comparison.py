@@ -210,7 +210,7 @@ class Comparison:
         return comparison_bundle(self)
 
 
-# -- numbers ------------------------------------------------------------------------------------------------------
+# -- numbers
 
 METRICS: Final[Mapping[str, str]] = {
     "answer": "rows changed, or the error",
@@ -317,7 +317,7 @@ def _number(count: int | None) -> str:
     return "" if count is None else number(count)
 
 
-# -- results ------------------------------------------------------------------------------------------------------
+# -- results
 
 
 def _compared(left: Side, right: Side) -> tuple[str, tuple[Difference, ...]]:

@@ -290,7 +290,7 @@ def _measured(side: StoreSide) -> dict[str, str]:
     }
 
 
-# -- rows ---------------------------------------------------------------------------------------------------------
+# -- rows
 
 
 def _differences(sides: Sequence[StoreSide], columns: Sequence[str]) -> Iterator[RowDifference]:
@@ -307,7 +307,7 @@ def _differences(sides: Sequence[StoreSide], columns: Sequence[str]) -> Iterator
                 yield RowDifference(present.name, absent.name, row, times)
 
 
-# -- calls --------------------------------------------------------------------------------------------------------
+# -- calls
 
 
 def _calls_by_method(calls: Sequence[Call]) -> dict[tuple[str, str], list[Call]]:

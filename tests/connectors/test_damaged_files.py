@@ -213,7 +213,7 @@ def test_texts_that_are_none_are_told_with_their_file(tmp_path: Path) -> None:
     store.close()
 
 
-# -- bucket folders ---------------------------------------------------------------------------------------------------
+# -- bucket folders
 
 
 @pytest.mark.parametrize("kind", ["delta", "delete_delta"])
@@ -239,7 +239,7 @@ def test_an_empty_or_odd_entry_in_a_bucket_folder_is_refused(
     assert str(file) in refused("HIVE_BAD_DATA", read).message
 
 
-# -- catalogs that are gone -------------------------------------------------------------------------------------------
+# -- catalogs that are gone
 
 
 @pytest.mark.parametrize("state", ["missing", "empty"])

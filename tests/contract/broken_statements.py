@@ -29,7 +29,7 @@ class TestIntact(Kit):
     """No bug: no check fails."""
 
 
-# -- metadata -----------------------------------------------------------------------------------------------------
+# -- metadata
 
 
 class Gathered(Sinks):
@@ -123,7 +123,7 @@ class TestPlanningBeginsSomething(Kit):
     caught_by = {"planning_asks_in_the_documents_order_and_begins_nothing"}
 
 
-# -- transactions -------------------------------------------------------------------------------------------------
+# -- transactions
 
 
 def without_looking(store: MemoryConnector, handle: Any) -> None:
@@ -179,7 +179,7 @@ class TestARollbackCommits(Kit):
     caught_by = {"a_rollback_restores_the_table_and_leaves_nothing_behind"}
 
 
-# -- versions -----------------------------------------------------------------------------------------------------
+# -- versions
 
 
 class Forgetful(MemoryMetadata):
@@ -287,7 +287,7 @@ class TestAFormerVersionHidesThePresentOne(Kit):
     caught_by = {"a_former_version_is_read_as_it_was"}
 
 
-# -- types --------------------------------------------------------------------------------------------------------
+# -- types
 
 
 class Milliseconds(MemoryMetadata):

@@ -27,7 +27,7 @@ from tests.contract.exchangeable_store import STORES, TABLE, Kit, Sinks
 pytestmark = pytest.mark.filterwarnings("error")
 
 
-# -- reading ------------------------------------------------------------------------------------------------------
+# -- reading
 
 
 class Changed(MemoryPageSourceProvider):
@@ -115,7 +115,7 @@ class TestSplitsDoNotTravel(Kit):
     caught_by = {"what_tasks_need_travels_to_them", "rows_come_back_as_they_were_written"}
 
 
-# -- row ids ------------------------------------------------------------------------------------------------------
+# -- row ids
 
 NUMBERS = itertools.count()
 
@@ -171,7 +171,7 @@ class TestTwoRowsShareARowId(Kit):
     }
 
 
-# -- layouts ------------------------------------------------------------------------------------------------------
+# -- layouts
 
 
 class Buckets(MemoryPartitioningProvider):
@@ -220,7 +220,7 @@ class TestTheLayoutsDisagreeOnTheNumberOfBuckets(Kit):
     caught_by = {"both_layouts_have_equally_many_buckets"}
 
 
-# -- sinks --------------------------------------------------------------------------------------------------------
+# -- sinks
 
 
 def sinks(kind: type) -> dict[str, Any]:
@@ -293,7 +293,7 @@ class TestRowsWithNullAreDropped(Kit):
     }
 
 
-# -- the older flow -----------------------------------------------------------------------------------------------
+# -- the older flow
 
 
 class TableOrderUpdates(MemoryUpdatablePageSource):

@@ -78,7 +78,7 @@ class Values(Kit):
     caught_by = {WRITTEN, CHANGED}
 
 
-# -- texts and bytes --------------------------------------------------------------------------------------------------
+# -- texts and bytes
 
 
 class TestCapitalsAreLost(Values):
@@ -149,7 +149,7 @@ class TestJsonNullIsNull(Values):
     parts = by_value(pa.types.is_string, lambda text: None if text == "null" else text)
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
+# -- numbers
 
 
 class TestFractionsAreRounded(Values):
@@ -205,7 +205,7 @@ class TestNegativeTinyIntegersAreBytes(Values):
     parts = by_value(pa.types.is_int8, lambda number: abs(number) % 128)
 
 
-# -- moments ----------------------------------------------------------------------------------------------------------
+# -- moments
 
 
 class TestTheTimeZoneIsLost(Values):
@@ -241,7 +241,7 @@ class TestDatesHaveAFirstYear(Values):
     parts = by_value(pa.types.is_date, lambda day: max(day, dt.date(1900, 1, 1)))
 
 
-# -- arrays, maps and rows --------------------------------------------------------------------------------------------
+# -- arrays, maps and rows
 
 
 class TestNullsOfArraysAreLost(Values):
@@ -293,7 +293,7 @@ class TestFractionsWithinRowsAreRounded(Values):
     )
 
 
-# -- rows and columns -------------------------------------------------------------------------------------------------
+# -- rows and columns
 
 
 class NullKeysLost(Damaging):
@@ -387,7 +387,7 @@ class TestAnUpdateTouchesUnassignedColumns(Values):
     caught_by = {"an_update_changes_the_assigned_columns_and_no_other"}
 
 
-# -- pages and fragments ----------------------------------------------------------------------------------------------
+# -- pages and fragments
 
 
 class ReusesItsBuffer(Changed):

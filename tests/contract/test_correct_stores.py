@@ -115,7 +115,7 @@ class TestATypeThatCreateTableRefusesIsSkipped(WithoutSpark, InMemory):
         return RefusesRows({})
 
 
-# -- the store of the documentation, with other types ---------------------------------------------------------------------------
+# -- the store of the documentation, with other types
 
 
 class Prices(price_store.Metadata):

@@ -275,7 +275,7 @@ def refused_undo(engine: Engine) -> RowMergeError:
     return error.value
 
 
-# -- properties -------------------------------------------------------------------------------------------------------
+# -- properties
 
 
 def made(engine: Engine, name: str) -> str:
@@ -536,7 +536,7 @@ def test_an_iceberg_table_of_format_one_becomes_one_whose_rows_can_be_changed(
     assert "isolation_level" not in made(engine, name)
 
 
-# -- comments ---------------------------------------------------------------------------------------------------------
+# -- comments
 
 COMMENTS = """CREATE TABLE {0} (
    id bigint NOT NULL,

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 SECONDS = 120
 
 
-# -- without Spark --------------------------------------------------------------------------------
+# -- without Spark
 
 
 class Starts:
@@ -227,7 +227,7 @@ def test_the_session_is_started_once_and_ended_once(monkeypatch: pytest.MonkeyPa
     assert default.prestart() is None
 
 
-# -- with kernels ---------------------------------------------------------------------------------
+# -- with kernels
 
 
 @dataclass

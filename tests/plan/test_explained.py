@@ -399,7 +399,7 @@ def test_the_last_node_of_a_source_names_what_executes_it(
     assert "the query" not in str(engine.explain(merge, kind="LOGICAL"))
 
 
-# -- as Trino printed it ------------------------------------------------------------------------------------------------
+# -- as Trino printed it
 
 
 def names(node: dict[str, Any]) -> list[str]:
@@ -545,7 +545,7 @@ def compared(
     return fragments(str(recorded.explain(STATEMENTS[statement]["sql"], rules_off=rules_off)))
 
 
-# -- distributed --------------------------------------------------------------------------------------------------------
+# -- distributed
 
 
 def test_a_query_of_duckdb_is_one_fragment(engine: Engine) -> None:
@@ -614,7 +614,7 @@ def test_the_replicated_side_is_the_right_one_and_is_named(engine: Engine) -> No
     assert "REPLICATED" not in logical
 
 
-# -- forms --------------------------------------------------------------------------------------------------------------
+# -- forms
 
 
 def test_json_has_a_plan_or_the_fragments_by_their_numbers(engine: Engine) -> None:

@@ -75,7 +75,7 @@ def legend_of(state: dict[str, Any], key: str) -> list[list[str]]:
     return pairs
 
 
-# -- the state ------------------------------------------------------------------------------------------------------------
+# -- the state
 
 
 def test_the_state_has_every_joined_row_with_its_reasons(result: Result) -> None:
@@ -402,7 +402,7 @@ def test_of_many_rows_the_first_are_shown_and_it_is_said(spark: Any) -> None:
     assert state["sample"] == "30 of 100 rows: the first that the trace holds"
 
 
-# -- the widget and the file ----------------------------------------------------------------------------------------------
+# -- the widget and the file
 
 
 def test_the_widget_can_be_set_and_watched_and_refuses_what_is_not_there(result: Result) -> None:
@@ -494,7 +494,7 @@ def test_data_that_looks_like_script_stays_data(engine: Engine, tmp_path: Path) 
     assert text.count("<script") == 2
 
 
-# -- in a browser ---------------------------------------------------------------------------------------------------------
+# -- in a browser
 
 
 @needs_browser
@@ -1239,7 +1239,7 @@ def test_pages_stand_side_by_side_with_rows_in_line_where_there_is_room(
     assert told == {"inline": beside, "below": not beside, "cut": False}
 
 
-# -- other options ------------------------------------------------------------------------------------------------------------
+# -- other options
 
 
 @needs_browser

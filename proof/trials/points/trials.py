@@ -192,7 +192,7 @@ class Trials:
         report.after += answers.get("rows") == "after"
         return problems
 
-    # -- in a process of their own ------------------------------------------------------------------------------------
+    # -- in a process of their own
 
     def _fill(self) -> dict[str, Any]:
         with without_spark():

@@ -101,7 +101,7 @@ def _disk(name: str, path: str, *, writes: bool) -> Operation:
     return Operation(name, path, lambda: OSError(code, os.strerror(code), path), lasts=writes)
 
 
-# -- Python's own -----------------------------------------------------------------------------------------------------
+# -- Python's own
 
 
 def _wrap_os(watch: Watch, scope: _Scope) -> None:
@@ -182,7 +182,7 @@ def _wrap_files(watch: Watch, scope: _Scope) -> None:
     builtins.open = opened
 
 
-# -- Arrow's ----------------------------------------------------------------------------------------------------------
+# -- Arrow's
 
 
 def _wrap_arrow(watch: Watch, scope: _Scope) -> None:
@@ -289,7 +289,7 @@ def _wrap_method(watch: Watch, kind: type, method: str, name: str, *, writes: bo
     setattr(kind, method, call)
 
 
-# -- pyiceberg's ------------------------------------------------------------------------------------------------------
+# -- pyiceberg's
 
 
 def _wrap_iceberg(watch: Watch, scope: _Scope) -> None:
@@ -310,7 +310,7 @@ def _wrap_iceberg(watch: Watch, scope: _Scope) -> None:
     _wrap_method(watch, PyArrowFileIO, "delete", "pyiceberg.delete", writes=False)
 
 
-# -- sqlite3's --------------------------------------------------------------------------------------------------------
+# -- sqlite3's
 
 
 def _wrap_sqlite(watch: Watch) -> None:
@@ -385,7 +385,7 @@ def _undone(connection: sqlite3.Connection) -> None:
         connection.execute("ROLLBACK")
 
 
-# -- ADBC's -----------------------------------------------------------------------------------------------------------
+# -- ADBC's
 
 
 def _wrap_adbc(watch: Watch) -> None:

@@ -108,7 +108,7 @@ class Writer:
         if isinstance(statement.argument, tuple):
             self._altered(*statement.argument)
 
-    # -- rows ---------------------------------------------------------------------------------------------------------
+    # -- rows
 
     def _table(self) -> str:
         return self.random.choice(("t", "t", own_table(self._number)))
@@ -182,7 +182,7 @@ class Writer:
             rows = [(key, self._number, 1, 0)]
         return own, shared, _source(rows)
 
-    # -- tables of a writer's own -------------------------------------------------------------------------------------
+    # -- tables of a writer's own
 
     def _truncate(self) -> Statement | None:
         table = own_table(self._number)
@@ -233,7 +233,7 @@ class Writer:
             argument=("drop", column, "") if column else None,
         )
 
-    # -- the table of all ---------------------------------------------------------------------------------------------
+    # -- the table of all
 
     def _add_column(self) -> Statement | None:
         if len(self._columns) > 1:
@@ -301,7 +301,7 @@ class Writer:
         table = self.random.choice(("t", own_table(self._number)))
         return Statement("SET PROPERTIES", f"ALTER TABLE {table} SET PROPERTIES {value}")
 
-    # -- maintenance, of tables that others write to ------------------------------------------------------------------
+    # -- maintenance, of tables that others write to
 
     def _any_table(self) -> str:
         return self.random.choice(("t", own_table(self.random.randrange(self._writers))))

@@ -266,7 +266,7 @@ def _note(journal: Journal, answer: dict[str, Any]) -> None:
         )
 
 
-# -- processes and threads --------------------------------------------------------------------------------------------
+# -- processes and threads
 
 
 def _fork(task: Callable[[], None]) -> int:
@@ -331,7 +331,7 @@ def _in_threads(journals: list[Path], seconds: float, seed: int) -> Summary:
     return summary
 
 
-# -- looks ------------------------------------------------------------------------------------------------------------
+# -- looks
 
 
 def _look(

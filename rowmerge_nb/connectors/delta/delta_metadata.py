@@ -124,7 +124,7 @@ class DeltaMetadata(ConnectorMetadata):
         self._folders, self._transaction = folders, transaction
         self._min_retention = min_retention
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
@@ -422,7 +422,7 @@ class DeltaMetadata(ConnectorMetadata):
             narrow_columns=tuple(evolution.narrow_columns),
         )
 
-    # -- procedures of tables -------------------------------------------------------------------------------------
+    # -- procedures of tables
 
     def get_table_handle_for_execute(
         self,
@@ -458,7 +458,7 @@ class DeltaMetadata(ConnectorMetadata):
             actions.append(lambda: vacuum(handle, retention, outcome))
         return outcome
 
-    # -- schemas --------------------------------------------------------------------------------------------------
+    # -- schemas
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         return schema in self._folders.schemas()
@@ -472,7 +472,7 @@ class DeltaMetadata(ConnectorMetadata):
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         self._transaction.actions.append(lambda: self._folders.drop_schema(schema))
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT
 
     def begin_insert(
         self,
@@ -528,7 +528,7 @@ class DeltaMetadata(ConnectorMetadata):
                     raise
         raise AssertionError("the last attempt returns or raises")
 
-    # -- MERGE ----------------------------------------------------------------------------------------------------
+    # -- MERGE
 
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -616,7 +616,7 @@ class DeltaMetadata(ConnectorMetadata):
         )
         return replace(output, notices=(cost, *output.notices))
 
-    # -- both -----------------------------------------------------------------------------------------------------
+    # -- both
 
     def _output(self, adds: Sequence[Mapping[str, Any]]) -> ConnectorOutputMetadata:
         self._transaction.committed_files.update(entry["path"] for entry in adds)

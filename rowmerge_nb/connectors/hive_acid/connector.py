@@ -152,7 +152,7 @@ class HiveAcidConnector(Connector):
         self._transactions = Transactions[HiveTransaction](self.name)
         self._unended: set[int] = set()
 
-    # -- contract -------------------------------------------------------------------------------------------------
+    # -- contract
 
     @property
     def shared_directory(self) -> Path:
@@ -275,7 +275,7 @@ class HiveAcidConnector(Connector):
             " autocommit mode)",
         )
 
-    # -- beyond the contract --------------------------------------------------------------------------------------
+    # -- beyond the contract
 
     def register_table(
         self,

@@ -225,7 +225,7 @@ def _fragments(staged: Sequence[StagedFile]) -> list[bytes]:
     return [json.dumps([asdict(file) for file in staged]).encode()] if staged else []
 
 
-# -- the driver's part ----------------------------------------------------------------------------------------------
+# -- the driver's part
 
 
 def staged_files(fragments: Collection[bytes]) -> list[StagedFile]:

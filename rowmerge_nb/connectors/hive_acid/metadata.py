@@ -99,7 +99,7 @@ class HiveAcidMetadata(UpdatableMetadata):
         self._metastore = metastore
         self._transaction = transaction
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
@@ -262,7 +262,7 @@ class HiveAcidMetadata(UpdatableMetadata):
         self._transaction.changes.commented.append(table)
         self._transaction.tables[table.name] = replace(handle, table=table)
 
-    # -- schemas --------------------------------------------------------------------------------------------------
+    # -- schemas
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         return self._transaction.changes.schemas.get(
@@ -278,7 +278,7 @@ class HiveAcidMetadata(UpdatableMetadata):
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         self._transaction.changes.schemas[schema] = False
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT
 
     def begin_insert(
         self,
@@ -306,7 +306,7 @@ class HiveAcidMetadata(UpdatableMetadata):
             insert_handle.table_handle, insert_handle.write, fragments, updates=False
         )
 
-    # -- MERGE ----------------------------------------------------------------------------------------------------
+    # -- MERGE
 
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -365,7 +365,7 @@ class HiveAcidMetadata(UpdatableMetadata):
             hive_table(merge_handle.get_table_handle()), merge_handle.write, fragments, updates=True
         )
 
-    # -- the older flow of UPDATE and DELETE ----------------------------------------------------------------------
+    # -- the older flow of UPDATE and DELETE
 
     def get_update_row_id_column_handle(
         self,
@@ -409,7 +409,7 @@ class HiveAcidMetadata(UpdatableMetadata):
         handle = own(table_handle, HiveUpdatableTableHandle)
         return self._publish(handle, handle.write, fragments, updates=True)
 
-    # -- writing --------------------------------------------------------------------------------------------------
+    # -- writing
 
     def _ensure_begun(self, session: ConnectorSession) -> int:
         transaction = self._transaction

@@ -88,7 +88,7 @@ def check_partition_type(name: str, sql_type: Type) -> None:
         )
 
 
-# -- files ----------------------------------------------------------------------------------------------------------
+# -- files
 
 
 def from_file(array: pa.Array, sql_type: Type) -> pa.Array:
@@ -284,7 +284,7 @@ def _check_timestamps(values: pa.Array, name: str) -> None:
         )
 
 
-# -- partitions -----------------------------------------------------------------------------------------------------
+# -- partitions
 
 
 def group_by_partition(

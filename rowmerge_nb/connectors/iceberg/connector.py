@@ -173,7 +173,7 @@ class IcebergConnector(Connector):
         self._late: list[tuple[float, IcebergTransaction]] = []
         self._problems = threading.local()
 
-    # -- contract -------------------------------------------------------------------------------------------------
+    # -- contract
 
     @property
     def shared_directory(self) -> Path | None:
@@ -298,7 +298,7 @@ class IcebergConnector(Connector):
             loaded.table, handle, content, constraint, numbers, places=loaded.shows_places
         )
 
-    # -- beyond the contract --------------------------------------------------------------------------------------
+    # -- beyond the contract
 
     def register_table(self, schema: str, name: str, metadata_location: str | Path) -> None:
         """Register a table by the location of its newest metadata file,

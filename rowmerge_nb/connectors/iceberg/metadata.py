@@ -223,7 +223,7 @@ class IcebergMetadata(ConnectorMetadata):
         self._transaction = transaction
         self._upkeep = upkeep
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     checks_reads = True
     keeps_versions = True
@@ -484,7 +484,7 @@ class IcebergMetadata(ConnectorMetadata):
             handle, fields=fields_of(loaded.evolved, handle.name), column_changes=tuple(columns)
         )
 
-    # -- schemas --------------------------------------------------------------------------------------------------
+    # -- schemas
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         return schema in self._tables.schemas()
@@ -498,7 +498,7 @@ class IcebergMetadata(ConnectorMetadata):
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         self._transaction.actions.append(lambda: self._tables.drop_schema(schema))
 
-    # -- procedures of tables -------------------------------------------------------------------------------------
+    # -- procedures of tables
 
     def get_table_handle_for_execute(
         self,
@@ -597,7 +597,7 @@ class IcebergMetadata(ConnectorMetadata):
             session, own(execute_handle, IcebergTableExecuteHandle).table_handle, (), fragments
         )
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT
 
     def begin_insert(
         self,
@@ -618,7 +618,7 @@ class IcebergMetadata(ConnectorMetadata):
         insert_handle = own(insert_handle, IcebergInsertTableHandle)
         return self._finish(session, insert_handle.table_handle, (), fragments)
 
-    # -- MERGE ----------------------------------------------------------------------------------------------------
+    # -- MERGE
 
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -697,7 +697,7 @@ class IcebergMetadata(ConnectorMetadata):
         output = self._finish(session, handle, paths, fragments, rewrite)
         return replace(output, notices=tuple(notices(handle, session, rewrite)))
 
-    # -- both -----------------------------------------------------------------------------------------------------
+    # -- both
 
     def _begin_write(
         self, session: ConnectorSession, handle: IcebergTableHandle

@@ -120,7 +120,7 @@ def _moment(millis: int) -> int:
     return millis * 1000
 
 
-# -- snapshots --------------------------------------------------------------------------------------------------------
+# -- snapshots
 
 
 def _snapshots(table: Table) -> Iterator[Row]:
@@ -196,7 +196,7 @@ def _properties(table: Table) -> Iterator[Row]:
     yield from {**properties, **table.properties}.items()
 
 
-# -- files ------------------------------------------------------------------------------------------------------------
+# -- files
 
 
 def _manifests(table: Table) -> Iterator[Row]:
@@ -589,7 +589,7 @@ def _metrics(file: DataFile, schema: Schema) -> str:
     return json.dumps(metrics, separators=(",", ":"), ensure_ascii=False)
 
 
-# -- partitions -------------------------------------------------------------------------------------------------------
+# -- partitions
 
 
 def _partitions(table: Table) -> Content:

@@ -184,7 +184,7 @@ def _format_value(part: PartitionField, value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
-# -- layouts ----------------------------------------------------------------------------------------------------------
+# -- layouts
 
 
 def layout_of(

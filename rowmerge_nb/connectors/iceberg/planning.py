@@ -199,7 +199,7 @@ def total_of(table: Table, snapshot_id: int | None, *names: str) -> int | None:
     return sum(map(int, totals)) if all(total.isdigit() for total in totals) else None
 
 
-# -- deletes ----------------------------------------------------------------------------------------------------------
+# -- deletes
 
 
 class DeleteIndex:
@@ -399,7 +399,7 @@ def _deletes_by_file(
     }
 
 
-# -- splits -----------------------------------------------------------------------------------------------------------
+# -- splits
 
 
 def splits_of(

@@ -268,7 +268,7 @@ class JdbcMetadata(UpdatableMetadata):
         self._store = store
         self._transaction = transaction
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     creates_filled_tables = True
     evolves_tables = True
@@ -520,7 +520,7 @@ class JdbcMetadata(UpdatableMetadata):
             f"DROP SCHEMA {quoted(spelled)}", f"Dropping schema '{schema}'"
         )
 
-    # -- INSERT and MERGE -----------------------------------------------------------------------------------------
+    # -- INSERT and MERGE
 
     def begin_insert(
         self,
@@ -619,7 +619,7 @@ class JdbcMetadata(UpdatableMetadata):
         changes = self._collected(handle, merge_handle.stage, attempts)
         return replace(changes, updated=merge_handle.updated).apply()
 
-    # -- the older flow of UPDATE and DELETE ----------------------------------------------------------------------
+    # -- the older flow of UPDATE and DELETE
 
     def _begin_updatable(
         self,

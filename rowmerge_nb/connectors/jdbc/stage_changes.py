@@ -199,7 +199,7 @@ class StagedChanges:
     def _same_row(self) -> str:
         return " AND ".join(self.store.row_id_conditions(self.handle))
 
-    # -- updates --------------------------------------------------------------------------------------------------
+    # -- updates
 
     def _update(self, updates: Mapping[int, int]) -> list[Written]:
         """Update in place, or reinsert the rows if unique values move between them.
@@ -290,7 +290,7 @@ class StagedChanges:
             for number, sql in enumerate(statements)
         ]
 
-    # -- inserts --------------------------------------------------------------------------------------------------
+    # -- inserts
 
     def _insert(self, operation: Operation) -> str:
         columns = [

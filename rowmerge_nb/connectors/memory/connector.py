@@ -86,7 +86,7 @@ class MemoryConnector(Connector):
         self._splits = SplitStore()
         self.turns = Turns()
 
-    # -- contract -------------------------------------------------------------------------------------------------
+    # -- contract
 
     def begin_transaction(self) -> NumberedTransactionHandle:
         # Another thread may be iterating over the transactions.
@@ -167,7 +167,7 @@ class MemoryConnector(Connector):
     def close(self) -> None:
         self._splits.close()
 
-    # -- beyond the contract --------------------------------------------------------------------------------------
+    # -- beyond the contract
 
     def put(self, metadata: ConnectorTableMetadata, data: pa.Table) -> None:
         checked = checked_metadata(metadata)

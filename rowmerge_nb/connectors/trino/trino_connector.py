@@ -141,7 +141,7 @@ class TrinoConnector(Connector):
             )
         self._settings["java_home"] = str(find_java_home(self._java, self._trino_version).folder)
 
-    # -- contract -------------------------------------------------------------------------------------------------
+    # -- contract
 
     @property
     def commits_in_finish(self) -> bool:  # type: ignore[override]

@@ -90,7 +90,7 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         """Whether the plugin has Trino's capability DEFAULT_COLUMN_VALUE."""
         return self._transaction.has_capability("DEFAULT_COLUMN_VALUE")
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
@@ -283,7 +283,7 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         with _named_properties(arguments.get("properties") or {}):
             self._request(session, call, table=table.java.wire, **arguments)
 
-    # -- schemas --------------------------------------------------------------------------------------------------
+    # -- schemas
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
         return schema in self.list_schemas(session)
@@ -297,7 +297,7 @@ class TrinoMetadata(UpdatableTrinoMetadata):
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         self._request(session, "drop_schema", schema=schema)
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT
 
     def begin_insert(
         self,
@@ -331,7 +331,7 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         self._transaction.finish(session, "finish_insert", fragments, handle=handle.java.wire)
         return self._output()
 
-    # -- MERGE ----------------------------------------------------------------------------------------------------
+    # -- MERGE
 
     def get_row_change_paradigm(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
@@ -413,7 +413,7 @@ class TrinoMetadata(UpdatableTrinoMetadata):
         )
         return self._output()
 
-    # -- DELETE by the plugin itself ------------------------------------------------------------------------------
+    # -- DELETE by the plugin itself
 
     def apply_delete(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, constraint: Constraint

@@ -271,7 +271,7 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
             )
 
 
-# -- arguments ------------------------------------------------------------------------------------------------------------
+# -- arguments
 
 
 def _check_options(given: Mapping[str, Any]) -> None:

@@ -242,7 +242,7 @@ class Audited:
     def asked(self) -> frozenset[tuple[str, ...]]:
         return frozenset(self._instead.known)
 
-    # -- the two states -------------------------------------------------------------------------------------------
+    # -- the two states
 
     def _check(
         self, transaction: StatementTransaction, bindings: Mapping[SchemaTableName, TableBinding]
@@ -311,7 +311,7 @@ class Audited:
             )
         return binding
 
-    # -- what is asked --------------------------------------------------------------------------------------------
+    # -- what is asked
 
     @property
     def is_small(self) -> bool:

@@ -189,7 +189,7 @@ class Evidence:
             for row in rows
         ]
 
-    # -- joined rows ----------------------------------------------------------------------------------------------
+    # -- joined rows
 
     @property
     def _is_complete(self) -> bool:
@@ -244,7 +244,7 @@ class Evidence:
                 by_key[key].append(journey)
         return by_key
 
-    # -- rows -----------------------------------------------------------------------------------------------------
+    # -- rows
 
     def _row(
         self,

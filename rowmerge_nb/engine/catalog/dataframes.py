@@ -193,7 +193,7 @@ def _refuse_frame(name: str, error: Exception) -> NoReturn:
     ) from error
 
 
-# -- frames of each kind ------------------------------------------------------------------------------------------
+# -- frames of each kind
 
 
 def _sources(frame: Any) -> tuple[list[_Column], int]:

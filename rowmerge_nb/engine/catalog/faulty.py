@@ -61,7 +61,7 @@ class FaultyConnector(Connector):
     def _call(self, step: str, *arguments: Any) -> Any:
         return self._watch.call(step, getattr(self.connector, step), *arguments)
 
-    # -- contract -------------------------------------------------------------------------------------------------
+    # -- contract
 
     def begin_transaction(self) -> ConnectorTransactionHandle:
         handle: ConnectorTransactionHandle = self._call("begin_transaction")

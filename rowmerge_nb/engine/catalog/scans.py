@@ -100,7 +100,7 @@ class Scans:
             self._spark().catalog.dropTempView(view)
         self._views.clear()
 
-    # -- rows -----------------------------------------------------------------------------------------------------
+    # -- rows
 
     def make_views(
         self, bindings: Sequence[TableBinding], views: Collection[str], texts: Sequence[str] = ()
@@ -380,7 +380,7 @@ class Scans:
             return self.splits_in_tasks(len(splits)), False
         return relation_of(spark, [pickled(split.with_rows())[0] for split in splits]), True
 
-    # -- tasks ----------------------------------------------------------------------------------------------------
+    # -- tasks
 
     def in_tasks(
         self, rows: Any, task: Any, schema: pa.Schema, *, carries_record: bool = False
@@ -517,7 +517,7 @@ class Scans:
             schema,
         )
 
-    # -- writing --------------------------------------------------------------------------------------------------
+    # -- writing
 
     def sinks(self) -> SinkFactory:
         open_catalog, handle = self._transaction.opened_target(), self._transaction.merge_handle

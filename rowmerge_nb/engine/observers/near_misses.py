@@ -134,7 +134,7 @@ def _has_unmatched(pages: PageSample) -> bool:
     )
 
 
-# -- the source -----------------------------------------------------------------------------------------------------------
+# -- the source
 
 
 def _source_of(pages: PageSample, on: On, source: Named) -> SideRows:
@@ -216,7 +216,7 @@ def _read_source(
     )
 
 
-# -- the target -----------------------------------------------------------------------------------------------------------
+# -- the target
 
 
 def _read_target(run: StatementRun, analysis: MergeAnalysis, on: On, most: int) -> SideRows:

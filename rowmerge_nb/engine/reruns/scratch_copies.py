@@ -142,7 +142,7 @@ class ScratchCopies:
         to_its_end(drop_all)
         return problems + [f"A copy remains. Run `{rest}`." for rest in statements]
 
-    # -- definitions ----------------------------------------------------------------------------------------------
+    # -- definitions
 
     def _schema(self, catalog: str) -> str:
         """Return a schema for the copy: that of the table or the default one; otherwise a new one,

@@ -63,7 +63,7 @@ class Session:
     transactions: TransactionManager = field(default_factory=TransactionManager)
     undo_log: UndoLog = field(default_factory=UndoLog)
 
-    # -- statements of the session ---------------------------------------------------------------------------------------
+    # -- statements of the session
 
     def run(self, statement: Statement, options: Options) -> Result | None:
         """Run a statement that changes the session and no table; return None for all others."""
@@ -168,7 +168,7 @@ class Session:
                 hint="COMMIT or ROLLBACK ends the transaction.",
             )
 
-    # -- prepared statements ---------------------------------------------------------------------------------------------
+    # -- prepared statements
 
     def prepared_text(self, name: Identifier) -> str:
         text = self.prepared.get(name.value)

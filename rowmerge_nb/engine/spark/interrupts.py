@@ -70,7 +70,7 @@ class Interrupts:
             self.came, self._first = True, now
 
 
-# -- from the point of no return on ---------------------------------------------------------------------------------------
+# -- from the point of no return on
 
 
 @contextmanager
@@ -131,7 +131,7 @@ def in_thread(call: Callable[[], T]) -> T:
     return answer[0]
 
 
-# -- before the point of no return ----------------------------------------------------------------------------------------
+# -- before the point of no return
 
 
 @contextmanager
@@ -226,7 +226,7 @@ def to_its_end(call: Callable[[], object]) -> bool:
     return True
 
 
-# -- errors of interrupts ---------------------------------------------------------------------------------------------------------
+# -- errors of interrupts
 
 
 def interruption(
@@ -283,7 +283,7 @@ def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
         ) from None
 
 
-# -- the guard of a statement ---------------------------------------------------------------------------------------------
+# -- the guard of a statement
 
 _LOOK: Final = "Look at the table before you run the statement again"
 _DO_NOT_REPEAT: Final = "Do not run it again."
@@ -325,7 +325,7 @@ class StatementGuard:
         self._before: dict[int, Any] = {}
         self._ending: list[int] = []
 
-    # -- for the caller -------------------------------------------------------------------------------------------
+    # -- for the caller
 
     def run(
         self, work: Callable[[], T], complete: Callable[[RowMergeError], object] = lambda _: None
@@ -397,7 +397,7 @@ class StatementGuard:
             self._report_end(number)
             signal.raise_signal(number)
 
-    # -- for the statement ----------------------------------------------------------------------------------------
+    # -- for the statement
 
     def claim(self) -> bool:
         """Claim the guard for a statement; return False if another one has it."""
@@ -423,7 +423,7 @@ class StatementGuard:
             # The caller reports the interrupt, so it is not raised again.
             self._holding, self.came = before, False
 
-    # -- signals --------------------------------------------------------------------------------------------------
+    # -- signals
 
     def _install(self, number: int) -> None:
         if threading.current_thread() is not threading.main_thread() or number in self._before:
@@ -473,7 +473,7 @@ class StatementGuard:
             )
             sys.stderr.flush()
 
-    # -- errors ---------------------------------------------------------------------------------------------------
+    # -- errors
 
     def _error(
         self, failure: BaseException, complete: Callable[[RowMergeError], object]

@@ -337,7 +337,7 @@ class Checking:
             return " The connector reads wrong rows, too."
         return " The connector itself reads the right rows."
 
-    # -- what must be there -------------------------------------------------------------------------------------------
+    # -- what must be there
 
     @cached_property
     def _former_rows(self) -> pa.Table:

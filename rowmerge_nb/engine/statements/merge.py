@@ -93,7 +93,7 @@ class MergeRun(StatementRun):
         self.rows = returned_table(action.account.returned, analysis.returning)
         return partial(finish_merge, self, analysis, action.fragments)
 
-    # -- steps ----------------------------------------------------------------------------------------------------
+    # -- steps
 
     def planned(self) -> PlannedChange:
         analysis, options = self.analysis, self.options
@@ -158,7 +158,7 @@ class MergeRun(StatementRun):
             for page in pages
         ]
 
-    # -- account --------------------------------------------------------------------------------------------------
+    # -- account
 
     def trace(self, state: StatementState) -> Trace:
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)

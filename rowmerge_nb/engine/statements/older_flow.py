@@ -84,7 +84,7 @@ class UpdatableRun(StatementRun):
         check_fragments(action.account, action.fragments)
         return partial(self._finish, action.fragments)
 
-    # -- steps ----------------------------------------------------------------------------------------------------
+    # -- steps
 
     def _facts(self) -> TargetFacts:
         if self.options.paradigm is not None:
@@ -297,7 +297,7 @@ class UpdatableRun(StatementRun):
             method, fragments, lambda: getattr(metadata, method)(session, handle, fragments)
         )
 
-    # -- account --------------------------------------------------------------------------------------------------
+    # -- account
 
     def trace(self, state: StatementState) -> Trace:
         trace = row_change_trace(self, self.analysis, super().trace(state), self._sizes)

@@ -59,7 +59,7 @@ NodeRows = tuple["PlanNode", tuple[int | None, ...], int | None]
 """A node, the rows that went in from each of its sources, and the rows that came out."""
 
 
-# -- planning -----------------------------------------------------------------------------------------------------------
+# -- planning
 
 
 def plan_change(
@@ -111,7 +111,7 @@ def plan_of(run: StatementRun) -> Output:
     return run.plan
 
 
-# -- the connector --------------------------------------------------------------------------------------------------------
+# -- the connector
 
 
 def target_metadata(run: StatementRun, analysis: RowChangeAnalysis) -> ConnectorMetadata:
@@ -139,7 +139,7 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: A
     )
 
 
-# -- the one action -------------------------------------------------------------------------------------------------------
+# -- the one action
 
 
 def action_context(
@@ -207,7 +207,7 @@ def act(
     return action
 
 
-# -- the trace ------------------------------------------------------------------------------------------------------------
+# -- the trace
 
 
 def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:

@@ -121,7 +121,7 @@ class WrongRows:
             DIFFERS, wrong_sentence(count, reader), count, rows, expected, actual, self._patterns()
         )
 
-    # -- what became of each change ---------------------------------------------------------------
+    # -- what became of each change
 
     @cached_property
     def _codes(self) -> tuple[Numbers, Numbers, Numbers, Numbers]:
@@ -188,7 +188,7 @@ class WrongRows:
     def _single_missing(self) -> Numbers:
         return other_rows(self.missing.num_rows, self._pairs.missing)
 
-    # -- patterns ---------------------------------------------------------------------------------
+    # -- patterns
 
     def _patterns(self) -> tuple[str, ...]:
         # A row that is only not replaced says nothing about values.
@@ -269,7 +269,7 @@ class WrongRows:
         ):
             yield Regions(numbers, lambda row: f"bucket {numbers[row]}")
 
-    # -- rows in words ----------------------------------------------------------------------------
+    # -- rows in words
 
     def _entries(self) -> Iterator[tuple[int, int]]:
         """Yield the first wrong rows by their indices among the missing and the additional rows; -1

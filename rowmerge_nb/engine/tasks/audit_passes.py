@@ -51,7 +51,7 @@ def page_hashes(page: Page, types: Sequence[pa.DataType]) -> Hashes:
     return row_hashes(columns, page.num_rows)
 
 
-# -- reading ------------------------------------------------------------------------------------------------------------
+# -- reading
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class _IdentifiedSource(PagesSource):
         self._source.close()
 
 
-# -- the sink -----------------------------------------------------------------------------------------------------------
+# -- the sink
 
 
 @dataclass(frozen=True)
@@ -199,7 +199,7 @@ class _AuditingSink(ConnectorMergeSink):
         return [(Bag.of(np.concatenate(self._added)) - Bag.of(removed)).to_bytes()]
 
 
-# -- comparing ----------------------------------------------------------------------------------------------------------
+# -- comparing
 
 BLOB: Final = pa.schema([("part", pa.int32()), ("side", pa.int8()), ("hashes", pa.binary())])
 """The output of `HashPass`: the hashes of one part, and their side, 1 or -1."""
@@ -273,7 +273,7 @@ class NetPass:
         )
 
 
-# -- finding ------------------------------------------------------------------------------------------------------------
+# -- finding
 
 
 @dataclass(frozen=True)

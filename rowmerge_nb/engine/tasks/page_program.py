@@ -475,7 +475,7 @@ def _placed(
     return error
 
 
-# -- errors -----------------------------------------------------------------------------------------------------------
+# -- errors
 
 _MARKED: Final = re.compile(r"\[\[([A-Z_]+)\]\] (.*)", re.DOTALL)
 _OVERFLOW: Final = re.compile(

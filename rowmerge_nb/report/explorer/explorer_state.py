@@ -253,7 +253,7 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
     ]
 
 
-# -- rows -----------------------------------------------------------------------------------------------------------------
+# -- rows
 
 
 def _tables(trace: Trace) -> dict[str, str]:

@@ -175,7 +175,7 @@ def _from_number(source: Type, target: Type) -> Writer | None:
     return None
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
+# -- numbers
 
 
 def _to_integer(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:
@@ -273,7 +273,7 @@ def _double_to_real(text: str, _source: Type, _target: Type, _fail: Callable[...
     )
 
 
-# -- text -------------------------------------------------------------------------------------------------------------
+# -- text
 
 
 def _stored(text: str, source: Type, target: Type, writer: Writer, fail: Callable[..., str]) -> str:
@@ -325,7 +325,7 @@ def _precision(moment: str) -> int:
     return len(moment.partition(".")[2])
 
 
-# -- moments ----------------------------------------------------------------------------------------------------------
+# -- moments
 
 
 def rounded_micros(number: str, precision: int) -> str:

@@ -181,7 +181,7 @@ class _Printer:
         """Write an operation that may fail in DuckDB."""
         return f"TRY({text})" if self.safe else text
 
-    # -- numbers --------------------------------------------------------------------------------------------------
+    # -- numbers
 
     def arithmetic(self, node: e.Apply) -> str:
         left, right = node.arguments
@@ -285,7 +285,7 @@ class _Printer:
             return shifted(operator, self.text(left), left.type, right, self.failure)
         raise UnprintableError(f"{left.type} {operator} {right.type}")
 
-    # -- truth ----------------------------------------------------------------------------------------------------
+    # -- truth
 
     def compare(self, node: e.Apply) -> str:
         sql_type = node.arguments[0].type
@@ -398,7 +398,7 @@ class _Printer:
 
         return once(write, *texts)
 
-    # -- the rest -------------------------------------------------------------------------------------------------
+    # -- the rest
 
     def array(self, node: e.Apply) -> str:
         return array_text(self.all(node.arguments), node.type)

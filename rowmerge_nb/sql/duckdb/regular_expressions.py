@@ -204,7 +204,7 @@ def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
     return pattern_text, may_be_empty, reading.groups
 
 
-# -- functions --------------------------------------------------------------------------------------------------------
+# -- functions
 
 
 def pattern_text(node: e.Apply, text: str) -> str:

@@ -53,7 +53,7 @@ def _checked(attempt: str, text: str, message: str) -> str:
     )
 
 
-# -- from text --------------------------------------------------------------------------------------------------------
+# -- from text
 
 
 def from_text(target: Type) -> Writer | None:
@@ -227,7 +227,7 @@ _READERS: Final[dict[str, Writer]] = {
 }
 
 
-# -- to text ----------------------------------------------------------------------------------------------------------
+# -- to text
 
 
 def to_text(text: str, source: Type, target: Type, fail: Callable[..., str]) -> str:

@@ -102,7 +102,7 @@ def checksum(value: str) -> str:
     )
 
 
-# -- MURMUR3 ----------------------------------------------------------------------------------------------------------
+# -- MURMUR3
 
 _FACTORS: Final = _signed(0x87C37B91114253D5, 0x4CF5AD432745937F)
 _MIXERS: Final = _signed(0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)

@@ -69,7 +69,7 @@ def _rows(value: str, weight: str, share_argument: int, last: int) -> str:
     )
 
 
-# -- the digest -------------------------------------------------------------------------------------------------------
+# -- the digest
 
 _FIRST: Final = (
     "named_struct('done', slice(array(named_struct('m', o[0].m, 'w', o[0].w, 'c', 0D)), 1, 0), 'm',"

@@ -31,7 +31,7 @@ class AccessReader(ChangeReader):
         self.take()
         self._refuse_later(self.index - 1, hint=NO_USERS)
 
-    # -- privileges -----------------------------------------------------------------------------------------------
+    # -- privileges
 
     def _grant(self) -> NoReturn:
         self._take_refused()
@@ -140,7 +140,7 @@ class AccessReader(ChangeReader):
             self.identifier()
         self._refuse_read()
 
-    # -- roles ----------------------------------------------------------------------------------------------------
+    # -- roles
 
     def _create_role(self, start: int) -> NoReturn:
         self.take()
@@ -175,7 +175,7 @@ class AccessReader(ChangeReader):
             self.expect("ROLES" if word == "CURRENT" else "GRANTS")
         self._in_catalog("FROM")
 
-    # -- owners ---------------------------------------------------------------------------------------------------
+    # -- owners
 
     def _authorization(self, start: int) -> NoReturn:
         self._refuse_later(

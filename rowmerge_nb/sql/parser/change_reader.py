@@ -173,7 +173,7 @@ class ChangeReader(MergeReader):
             return f"{self._joined(source.left)} CROSS JOIN {right}"
         return source.span.of(self.text)
 
-    # -- INSERT ---------------------------------------------------------------------------------------------------
+    # -- INSERT
 
     def insert(self, queries: _Named = _NONE) -> st.Insert:
         conflict = self._accept_alternative()

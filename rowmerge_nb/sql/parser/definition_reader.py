@@ -74,7 +74,7 @@ class DefinitionReader(AccessReader):
             self.fail()
         self.take()
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     def _create(self) -> st.Statement:
         start = self.index
@@ -556,7 +556,7 @@ class DefinitionReader(AccessReader):
         self.expect("TABLE")
         return st.Truncate(*self.whole(), self.table_name())
 
-    # -- procedures -----------------------------------------------------------------------------------------------
+    # -- procedures
 
     def _call_procedure(self) -> st.CallStatement:
         self.take()
@@ -576,7 +576,7 @@ class DefinitionReader(AccessReader):
         value = self.expression()
         return st.CallArgument(name, value, self.span_from(start))
 
-    # -- views and schemas ----------------------------------------------------------------------------------------
+    # -- views and schemas
 
     def _create_view(self, *, replace: bool) -> st.CreateView:
         self.expect("VIEW")
@@ -673,7 +673,7 @@ class DefinitionReader(AccessReader):
     def _refuse_now(self, start: int, message: str, words: str) -> NoReturn:
         raise ParseError.unsupported(message, hint=_INSTEAD[words]).at(self.tokens[start].span)
 
-    # -- materialized views, which are refused --------------------------------------------------------------------
+    # -- materialized views, which are refused
 
     def _refuse_materialized(self, start: int) -> None:
         self._refuse_later(

@@ -27,7 +27,7 @@ _NUMBERS: Final = frozenset({TokenKind.INTEGER, TokenKind.DECIMAL, TokenKind.DOU
 class ExpressionReader(PrimaryReader):
     """Parses operators; `PrimaryReader` parses their operands."""
 
-    # -- boolean expressions --------------------------------------------------------------------------------------
+    # -- boolean expressions
 
     def expression(self) -> s.Expression:
         expression = self._logical("OR", lambda: self._logical("AND", self._negation))
@@ -181,7 +181,7 @@ class ExpressionReader(PrimaryReader):
         finally:
             self.undecided, self.depth = undecided, depth
 
-    # -- values ---------------------------------------------------------------------------------------------------
+    # -- values
 
     def value(self) -> s.Expression:
         """Parse a value: || binds loosest, then + -, then * / %, then signs, then AT TIME ZONE."""

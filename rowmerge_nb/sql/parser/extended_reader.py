@@ -63,7 +63,7 @@ class ExtendedReader(FunctionReader):
             "versions": self.versions,
         }
 
-    # -- shared parts ---------------------------------------------------------------------------------------------
+    # -- shared parts
 
     def skip_word(self, *words: str) -> None:
         """Accept a word that other engines have, before a name."""

@@ -35,7 +35,7 @@ _BLOCK: Final = (
 _PYTHON: Final = "Python code belongs in a cell without %%merge."
 
 PATTERNS: Final[tuple[tuple[str, str], ...]] = (
-    # -- values of Python ----------------------------------------------------------------------------------------
+    # -- values of Python
     (
         r"§\{ \{",
         "Cells of %%merge replace {{ name }}; in a program, write ? and pass parameters=[...].",
@@ -71,7 +71,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"§@ ?@ ?(\w+)", "There are no variables of a server; leave @@%1 out."),
     (r"§@ ?(\w+)", _PLACEHOLDER),
-    # -- the cell ------------------------------------------------------------------------------------------------
+    # -- the cell
     (
         r"§?% §?% ?(?:merge|sql)\b",
         "%%merge begins a cell, on its first line; separate statements by semicolons.",
@@ -95,7 +95,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "There are no temporary tables; write the name without #, or name a DataFrame.",
     ),
     (r"§#", "Write -- before a comment; other names than plain ones need double quotes."),
-    # -- first words ---------------------------------------------------------------------------------------------
+    # -- first words
     (
         r"^§BEGIN(?: TRANSACTION| WORK| TRAN)?$",
         "Write START TRANSACTION, which only reads here; to try out a change, use --rehearse.",
@@ -146,7 +146,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"UNPIVOT §?\(|^§UNPIVOT\b", "Write CROSS JOIN UNNEST(ARRAY[a, b]) instead of UNPIVOT."),
     (r"^§GET \w+|^§PUT \w+", f"{_FILE}."),
-    # -- SHOW, DESCRIBE, SET, USE --------------------------------------------------------------------------------
+    # -- SHOW, DESCRIBE, SET, USE
     (
         r"^CREATE (?:OR REPLACE )?VIEW .* §WITH (?:(?:CASCADED|LOCAL) )?CHECK OPTION",
         "Leave WITH CHECK OPTION out, and add the view's condition to the statements that change it.",
@@ -173,7 +173,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"^USE (?:DATABASE|SCHEMA) §([\w.\"]+)", "Write USE %1."),
     (r"^USE (?:WAREHOUSE|ROLE) §", "Leave it out; Spark runs the statements of this engine."),
-    # -- CREATE, DROP, ALTER -------------------------------------------------------------------------------------
+    # -- CREATE, DROP, ALTER
     (
         r"^(CREATE|DROP) §DATABASE(?: IF(?: NOT)? EXISTS)? ([\w.\"]+)",
         "Write %1 SCHEMA %2 instead of DATABASE.",
@@ -258,7 +258,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"ALTER TABLE ([\w.\"]+) SET §TBLPROPERTIES", "Write ALTER TABLE %1 SET PROPERTIES a = 'b'."),
     (r"ALTER TABLE ([\w.\"]+) RENAME §(\S+) TO", "Write ALTER TABLE %1 RENAME COLUMN %2 TO."),
     (r"ALTER TABLE ([\w.\"]+) DROP §(\w+)$", "Write ALTER TABLE %1 DROP COLUMN %2."),
-    # -- INSERT, UPDATE, DELETE ----------------------------------------------------------------------------------
+    # -- INSERT, UPDATE, DELETE
     (
         r"^(INSERT INTO|DELETE FROM|UPDATE|ANALYZE) §TABLE ([\w.\"]+)",
         "Leave TABLE out: %1 %2.",
@@ -322,7 +322,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "A query of WITH changes no rows; run the %1 as a statement of its own.",
     ),
     (r"AS (?:NOT )?§?(?:NOT )?MATERIALIZED \(", "Leave MATERIALIZED out."),
-    # -- MERGE ---------------------------------------------------------------------------------------------------
+    # -- MERGE
     (r"^MERGE .* USING §(SELECT|VALUES)\b", "Write parentheses around it: USING (%1 ...) s."),
     (r"^MERGE (?:(?! (?:ON|WHEN) ).)* §WHERE\b", "Write ON instead of WHERE."),
     (
@@ -384,13 +384,13 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"VALUES \( (\w+) §\. \*", "Write the columns one by one: VALUES (%1.a, %1.b)."),
     (r"VALUES §(\w+)$", "Write the values in parentheses: VALUES (%1.a, %1.b)."),
     (r"§IN \( [^()]*, \)", "Remove the comma before the parenthesis."),
-    # -- commas and words at the wrong place ---------------------------------------------------------------------
+    # -- commas and words at the wrong place
     (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION|\))", "Remove the comma before %1."),
     (
         r"\b(AND|OR|NOT|ON|WHERE) §(?:WHEN\b|THEN\b|FROM\b|(?:GROUP|ORDER) BY\b)",
         "A condition is missing after %1.",
     ),
-    # -- FROM ----------------------------------------------------------------------------------------------------
+    # -- FROM
     (
         r"FROM (?:generate_series|range|generate_array) §\( (.*?) \)",
         "Write FROM UNNEST(sequence(1, 10)) AS s (x).",
@@ -442,7 +442,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"§?(?:DISTRIBUTE|CLUSTER|SORT) §?BY\b", "Write ORDER BY, or leave it out."),
     (r"§\|", "Trino has no pipes or operators of bits; write bitwise_or(a, b), or a subquery."),
-    # -- SELECT --------------------------------------------------------------------------------------------------
+    # -- SELECT
     (
         r"DISTINCT §ON\b",
         (
@@ -477,7 +477,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"ARRAY \( §SELECT", "Write (SELECT array_agg(x) FROM t)."),
     (r"COUNT \( DISTINCT §\*", "Write count(*) of a subquery with SELECT DISTINCT *."),
     (r"(\S+) §for (\w+) in\b", "Write transform(array, %2 -> ...) instead of a comprehension."),
-    # -- operators -----------------------------------------------------------------------------------------------
+    # -- operators
     (r"(\S+) §~ \* ('[^']*')", "Write regexp_like(%1, '(?i)...') instead of ~*."),
     (r"(\S+) §~ ('[^']*')", "Write regexp_like(%1, %2) instead of ~."),
     (r"(\S+) §! ~ \*? ?('[^']*')", "Write NOT regexp_like(%1, %2) instead of !~."),

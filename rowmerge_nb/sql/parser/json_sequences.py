@@ -215,7 +215,7 @@ class _PathReader:
             self.refuse("keyvalue() within a filter")
         return t.Method(name)
 
-    # -- predicates ---------------------------------------------------------------------------------------------------
+    # -- predicates
 
     def _filter(self) -> t.PathFilter:
         self._open()

@@ -29,7 +29,7 @@ _SURROGATES: Final = range(0xD800, 0xE000)
 
 
 class SimpleReader(TokenReader):
-    # -- literals -------------------------------------------------------------------------------------------------
+    # -- literals
 
     def _literal(self, token: Token) -> s.Expression:
         literal_kind = LITERALS[token.kind]
@@ -121,7 +121,7 @@ class SimpleReader(TokenReader):
         pattern = f"{mark}(?:({mark})|\\+([0-9A-Fa-f]{{0,6}})|([0-9A-Fa-f]{{1,4}})|(.?))"
         return re.sub(pattern, decoded, token.string, flags=re.DOTALL)
 
-    # -- types ----------------------------------------------------------------------------------------------------
+    # -- types
 
     def type_name(self) -> s.TypeName:
         """Parse a type; ``array<t>``, ``map<k, v>`` and ``t array`` are old spellings."""

@@ -183,7 +183,7 @@ class _Watching(StatementReader):
         finally:
             self._slots.pop()
 
-    # -- what is asked for ------------------------------------------------------------------------------------------
+    # -- what is asked for
 
     def note(self, *labels: str) -> None:
         super().note(*labels)
@@ -219,7 +219,7 @@ class _Watching(StatementReader):
             self.changed = self.changed or name
         return name
 
-    # -- procedures and properties ----------------------------------------------------------------------------------
+    # -- procedures and properties
 
     def _call_argument(self) -> st.CallArgument:
         if self._is_here():
@@ -259,7 +259,7 @@ class _Watching(StatementReader):
             self.slots.add(slot)
         return super().identifier()
 
-    # -- what plain names are ---------------------------------------------------------------------------------------
+    # -- what plain names are
 
     def expression(self) -> s.Expression:
         with self._names(None):
@@ -296,7 +296,7 @@ class _Watching(StatementReader):
         with self._names(Slot.COLUMN):
             return super()._join(start, left)
 
-    # -- which tables can be named ----------------------------------------------------------------------------------
+    # -- which tables can be named
 
     def target(self) -> st.TableName:
         if self._is_here():

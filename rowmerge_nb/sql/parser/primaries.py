@@ -119,7 +119,7 @@ class PrimaryReader(WindowReader):
             for following in behind_inner
         )
 
-    # -- primaries ------------------------------------------------------------------------------------------------
+    # -- primaries
 
     def primary(self) -> s.Expression:
         start, token = self.index, self.token
@@ -538,7 +538,7 @@ class PrimaryReader(WindowReader):
             parts.append(self.identifier())
         return s.Name(self.span_from(start), tuple(parts))
 
-    # -- names and calls --------------------------------------------------------------------------------------
+    # -- names and calls
 
     def _named(self, start: int) -> s.Expression:
         following = self.ahead()

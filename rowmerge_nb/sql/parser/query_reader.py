@@ -361,7 +361,7 @@ class QueryReader(ExpressionReader):
                 code="TOO_MANY_GROUPING_SETS",
             ).at(self.span_from(start), 1)
 
-    # -- relations ------------------------------------------------------------------------------------------------
+    # -- relations
 
     def relation(self) -> s.Relation:
         """Parse a relation with its joins; a further ON belongs to MERGE."""

@@ -227,7 +227,7 @@ class StatementReader(ShowReader):
         self.expression()
         self.restart()
 
-    # -- EXPLAIN --------------------------------------------------------------------------------------------------
+    # -- EXPLAIN
 
     def _explain(self) -> st.Explain:
         self.take()
@@ -290,7 +290,7 @@ class StatementReader(ShowReader):
             self.text[start:end].rstrip(), dialect="extended" if self.extended else "trino"
         )
 
-    # -- the session ----------------------------------------------------------------------------------------------
+    # -- the session
 
     def _analyze_table(self) -> st.AnalyzeTable:
         self.take()
@@ -371,7 +371,7 @@ class StatementReader(ShowReader):
             self.take()
             self.identifier()
 
-    # -- prepared statements --------------------------------------------------------------------------------------
+    # -- prepared statements
 
     def _prepare(self) -> st.Prepare:
         self.take()
@@ -426,7 +426,7 @@ class StatementReader(ShowReader):
         self.expect("PREPARE")
         return st.Deallocate(*self.whole(), self.identifier())
 
-    # -- transactions ---------------------------------------------------------------------------------------------
+    # -- transactions
 
     def _start_transaction(self) -> st.StartTransaction:
         start = self.take().span

@@ -142,7 +142,7 @@ class TokenReader:
         if self.depth > DEEPEST:
             raise too_deep()
 
-    # -- looking --------------------------------------------------------------------------------------------------
+    # -- looking
 
     @property
     def token(self) -> Token:
@@ -235,7 +235,7 @@ class TokenReader:
         """Return the index of the closing parenthesis, or of the end."""
         return self._closing.get(index, len(self.tokens) - 1)
 
-    # -- names ----------------------------------------------------------------------------------------------------
+    # -- names
 
     def at_identifier(self, token: Token | None = None) -> bool:
         token = token or self.token
@@ -310,7 +310,7 @@ class TokenReader:
             parts.append(self.identifier())
         return TableName(tuple(parts), self.span_from(start))
 
-    # -- places and errors ----------------------------------------------------------------------------------------
+    # -- places and errors
 
     def span_from(self, start: int) -> Span:
         first, last = self.tokens[start].span, self.tokens[max(self.index - 1, start)].span

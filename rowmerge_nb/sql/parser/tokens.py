@@ -259,7 +259,7 @@ class _Tokenizer:
     def _is_blank(self, offset: int) -> bool:
         return self.text[offset] in _BLANKS or self.text.startswith(("--", "/*"), offset)
 
-    # -- runs of literals -------------------------------------------------------------------------------------------
+    # -- runs of literals
 
     def _look(self, token: Token) -> None:
         if token.text == "(":

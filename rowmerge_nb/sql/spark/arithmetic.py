@@ -274,7 +274,7 @@ def _float_division(operator: str, left: str, right: str, sql_type: Type) -> str
     )
 
 
-# -- moments and intervals --------------------------------------------------------------------------------------------
+# -- moments and intervals
 
 
 def interval_micros(text: str) -> str:

@@ -306,7 +306,7 @@ def pattern_text(node: e.Typed, text: str, *, safe: bool = False) -> str:
     )
 
 
-# -- groups -----------------------------------------------------------------------------------------------------------
+# -- groups
 
 
 def with_missing(node: e.Apply, text: str) -> str:

@@ -188,7 +188,7 @@ class _Printer:
     def failure(self, code: str, *message: str) -> str:
         return "NULL" if self.safe else fail(code, *message)
 
-    # -- operators ------------------------------------------------------------------------------------------------
+    # -- operators
 
     def raw(self, nodes: tuple[e.Typed, ...], texts: list[str]) -> list[str] | None:
         """Return operands without checks, computed before; None for long ones and subqueries, which
@@ -404,7 +404,7 @@ class _Printer:
     ) -> str:
         return Template(texts, sql_type, self.failure, self.safe, rows, distinct).fill(template)
 
-    # -- queries' parts -------------------------------------------------------------------------------------------
+    # -- queries' parts
 
     def _subquery(self, node: e.Subquery) -> str:
         from rowmerge_nb.sql.spark.query_printer import subquery_text

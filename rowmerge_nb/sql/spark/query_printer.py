@@ -135,7 +135,7 @@ class _QueryPrinter:
             return f"({_sequence(node)}) AS {alias}"
         return f"({self.query(node)}) AS {alias}"
 
-    # -- joins ----------------------------------------------------------------------------------------------------
+    # -- joins
 
     def _join(self, node: q.Joined) -> str:
         left, right, condition = self._sides(node)
@@ -186,7 +186,7 @@ class _QueryPrinter:
             pairs,
         )
 
-    # -- queries --------------------------------------------------------------------------------------------------
+    # -- queries
 
     def _values(self, node: q.Valued) -> str:
         texts = [_form(form, node) for form in node.forms]

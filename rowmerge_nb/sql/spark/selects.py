@@ -68,7 +68,7 @@ class _Select:
         self._number_groups()
         return self._final_text(total)
 
-    # -- steps ----------------------------------------------------------------------------------------------------
+    # -- steps
 
     def _values(self) -> list[e.Typed]:
         query = self.query

@@ -49,7 +49,7 @@ class _Queries(Formatter):
     def _nested(self, node: s.QueryNode) -> str:
         return f"({self.query(node, 0)})"
 
-    # -- queries --------------------------------------------------------------------------------------------------
+    # -- queries
 
     def query(self, node: s.QueryNode, depth: int) -> str:
         begin, lines = _STEP * depth, []
@@ -124,7 +124,7 @@ class _Queries(Formatter):
             return ("*" if node.target is None else f"{self.write(node.target)}.*") + aliases
         return self.write(node.value) + ("" if node.alias is None else f" {self._name(node.alias)}")
 
-    # -- relations ------------------------------------------------------------------------------------------------
+    # -- relations
 
     def _relation(self, node: s.Relation, depth: int) -> str:
         if isinstance(node, s.Table) and node.period is None:
@@ -173,7 +173,7 @@ class _Queries(Formatter):
             f" {right}{condition})"
         )
 
-    # -- names ----------------------------------------------------------------------------------------------------
+    # -- names
 
     def _name(self, name: Identifier) -> str:
         return name.span.of(self.text)

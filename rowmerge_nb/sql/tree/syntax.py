@@ -458,7 +458,7 @@ class Unsupported(Expression):
     what: str
 
 
-# -- relations and queries --------------------------------------------------------------------------------------------
+# -- relations and queries
 
 
 @dataclass(frozen=True)

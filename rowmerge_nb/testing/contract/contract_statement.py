@@ -140,7 +140,7 @@ class PageStatement:
         self.metadata = self.connector.get_metadata(self.transaction)
         self.handle: Any = self.metadata.get_table_handle(self.session, self.name)
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- reading
 
     @property
     def columns(self) -> list[ColumnHandle]:
@@ -218,7 +218,7 @@ class PageStatement:
         """Add new columns to the table, as part of the merge."""
         self.handle = self.metadata.get_evolved_table_handle(self.session, self.handle, columns)
 
-    # -- changing -------------------------------------------------------------------------------------------------
+    # -- changing
 
     def insert(self, rows: Sequence[Row]) -> None:
         """Run an INSERT up to the commit, with two writers."""

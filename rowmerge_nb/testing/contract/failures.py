@@ -83,7 +83,7 @@ class FailureChecks(ContractStore):
         statement.finish(fragments)
         statement.commit()
 
-    # -- the order of calls ---------------------------------------------------------------------------------------
+    # -- the order of calls
 
     def test_planning_asks_in_the_documents_order_and_begins_nothing(
         self, filled_table: FilledTable
@@ -118,7 +118,7 @@ class FailureChecks(ContractStore):
             dry_run=True,
         )
 
-    # -- the same changes as SQL ----------------------------------------------------------------------------------
+    # -- the same changes as SQL
 
     def qualified(self) -> str:
         return f"contract.{quoted(self.name().schema)}.{quoted(self.name().table)}"

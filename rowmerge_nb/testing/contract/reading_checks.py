@@ -314,7 +314,7 @@ class ReadingChecks(ContractStore):
             f"the statistics tell of {row_count} rows, and there are {len(filled_table.before)}"
         )
 
-    # -- row ids --------------------------------------------------------------------------------------------------
+    # -- row ids
 
     def test_row_ids_are_unique_and_never_null(self, filled_table: FilledTable) -> None:
         """Over all splits, together with the columns of the insert layout, which sinks receive as
@@ -353,7 +353,7 @@ class ReadingChecks(ContractStore):
         statement.rollback()
         must_be("row ids once begin_merge was called", after, before)
 
-    # -- tables of other columns ----------------------------------------------------------------------------------
+    # -- tables of other columns
 
     def only_where_tables_are_created(self) -> None:
         if not self.creates_tables:

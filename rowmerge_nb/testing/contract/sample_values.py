@@ -212,7 +212,7 @@ def _with_plain_json(value: Any, sql_type: Type) -> Any:
     return value
 
 
-# -- values at the edges --------------------------------------------------------------------------------------------------------
+# -- values at the edges
 
 
 def _integers(bits: int) -> Callable[[Type], Iterator[int]]:
@@ -351,7 +351,7 @@ _EDGES: Final[Mapping[str, Callable[[Type], Iterator[Any]]]] = {
     "row": _rows,
 }
 
-# -- values by number -----------------------------------------------------------------------------------------------------------
+# -- values by number
 
 
 def _wrapped(bits: int) -> Callable[[Type, int], int]:

@@ -93,7 +93,7 @@ class ContractStore:
     varies: ClassVar[Collection[str]] = ()
     """The parameters of a class of checks: ``layout``, ``era``, ``paradigm``."""
 
-    # -- to be written --------------------------------------------------------------------------------------------
+    # -- to be written
 
     def make_connector(self, folder: Path) -> Connector:
         """Return a connector over an empty store."""
@@ -125,7 +125,7 @@ class ContractStore:
         orphans = getattr(connector, "orphans", None)
         return orphans() if orphans is not None else ()
 
-    # -- for the checks -------------------------------------------------------------------------------------------
+    # -- for the checks
 
     @staticmethod
     def create_table(connector: Connector, metadata: ConnectorTableMetadata) -> None:
@@ -220,7 +220,7 @@ class ContractStore:
             (self.key(2), self.key(10)), updated, (self.row(21), self.row(22), self.row(25))
         )
 
-    # -- fixtures -------------------------------------------------------------------------------------------------
+    # -- fixtures
 
     @staticmethod
     def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
@@ -304,7 +304,7 @@ class FilledTable:
         ]
         return list(zip(*channels, strict=True))
 
-    # -- what must be so: a failed check says which rows are wrong ---------------------------------------------------
+    # -- what must be so: a failed check says which rows are wrong
 
     def must_hold(self, changes: Changes, about: str = "") -> None:
         self.must_have(self.expected(changes), about)

@@ -202,7 +202,7 @@ class TransactionChecks(ContractStore):
         filled_table.merge(changes)
         filled_table.must_hold(changes)
 
-    # -- statements at the same time ------------------------------------------------------------------------------
+    # -- statements at the same time
 
     def test_of_two_statements_that_change_one_row_none_is_lost(
         self, filled_table: FilledTable

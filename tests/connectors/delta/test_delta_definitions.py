@@ -58,7 +58,7 @@ def shown(engine: Engine) -> str:
     return str(table.to_pylist()[0]["Create Table"])
 
 
-# -- procedures -------------------------------------------------------------------------------------------------------
+# -- procedures
 
 
 def test_optimize_joins_small_files_in_one_version(engine: Engine, folder: Path) -> None:
@@ -120,7 +120,7 @@ def test_a_retention_is_a_duration(tmp_path: Path, value: Any) -> None:
         DeltaConnector(tmp_path, min_retention=value)
 
 
-# -- ALTER TABLE ------------------------------------------------------------------------------------------------------
+# -- ALTER TABLE
 
 
 def test_a_column_is_added_and_old_rows_have_null_in_it(engine: Engine, folder: Path) -> None:
@@ -182,7 +182,7 @@ def test_an_alteration_conflicts_with_a_concurrent_commit(
     assert [field.name for field in DeltaTable(folder).schema().fields] == ["id", "v"]
 
 
-# -- CREATE OR REPLACE TABLE ------------------------------------------------------------------------------------------
+# -- CREATE OR REPLACE TABLE
 
 
 def test_a_table_is_replaced_by_a_query_on_itself(engine: Engine, folder: Path) -> None:

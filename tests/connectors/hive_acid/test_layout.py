@@ -157,7 +157,7 @@ def test_what_hive_calls_hidden_or_empty_is_not_read(tmp_path: Path) -> None:
     assert values(adopt(tmp_path)) == [1]
 
 
-# -- refusals ---------------------------------------------------------------------------------------------------------
+# -- refusals
 
 
 def refused(code: str, action: Any) -> str:

@@ -172,7 +172,7 @@ def test_a_day_that_no_folder_can_be_read_as_again_is_refused_and_leaves_the_tab
     assert len(values.group_by_partition([days.slice(1)], 2)[0]) == 2
 
 
-# -- visibility and failures ------------------------------------------------------------------------------------------
+# -- visibility and failures
 
 
 def test_nothing_is_visible_before_the_commit_and_all_of_it_after(tmp_path: Path) -> None:

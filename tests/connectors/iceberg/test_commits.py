@@ -420,7 +420,7 @@ def test_many_threads_that_insert_and_delete_lose_nothing(tmp_path: Path, versio
     assert contents(store) == by_pyiceberg(store)
 
 
-# -- failures ---------------------------------------------------------------------------------------------------------
+# -- failures
 
 
 def test_a_statement_that_fails_leaves_nothing(tmp_path: Path) -> None:

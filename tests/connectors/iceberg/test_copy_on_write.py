@@ -198,7 +198,7 @@ def test_a_failed_rewrite_leaves_no_file(tmp_path: Path) -> None:
     assert files(store) == before
 
 
-# -- properties -------------------------------------------------------------------------------------------------------
+# -- properties
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_distribution_decides_whether_partitions_have_one_writer(
     )
 
 
-# -- statements -------------------------------------------------------------------------------------------------------
+# -- statements
 
 
 @pytest.fixture

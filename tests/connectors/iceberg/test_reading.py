@@ -217,7 +217,7 @@ def test_files_without_field_ids_are_read_by_the_name_mapping_and_partition_colu
     ]
 
 
-# -- deletes of other engines -----------------------------------------------------------------------------------------
+# -- deletes of other engines
 
 
 def test_position_deletes_about_a_whole_partition_concern_older_files_only(tmp_path: Path) -> None:
@@ -309,7 +309,7 @@ def test_a_deletion_vector_names_no_more_positions_than_the_file_has_rows() -> N
     assert vector_positions(written, "file:///b", "f", 0).tolist() == []
 
 
-# -- splits and pruning -----------------------------------------------------------------------------------------------
+# -- splits and pruning
 
 
 @pytest.fixture
@@ -395,7 +395,7 @@ def test_files_are_pruned_by_their_bounds_and_partitions(tmp_path: Path) -> None
     assert files_read(v=ColumnDomain(low=Decimal("1.23456789"))) in {11, 12}
 
 
-# -- what cannot be read ----------------------------------------------------------------------------------------------
+# -- what cannot be read
 
 
 def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(

@@ -262,7 +262,7 @@ def test_a_writer_that_errs_in_a_physical_type_leaves_the_table_as_it_was(
         assert by_pyiceberg(store) == [(1, "a", "x")]
 
 
-# -- what is required -------------------------------------------------------------------------------------------------
+# -- what is required
 
 INNER = t.StructType(
     t.NestedField(11, "n", t.LongType(), required=True),

@@ -226,7 +226,7 @@ def test_a_former_snapshot_that_a_statement_reads_is_no_reason_for_a_conflict(st
     assert contents(store) == [(3, "a", "x")]
 
 
-# -- restoring --------------------------------------------------------------------------------------------------------
+# -- restoring
 
 
 def test_a_former_snapshot_becomes_the_current_one_and_none_is_lost(store: Any) -> None:

@@ -277,7 +277,7 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
         assert len(writer.finish()) == file_count
 
 
-# -- layouts ----------------------------------------------------------------------------------------------------------
+# -- layouts
 
 
 def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_path: Path) -> None:
@@ -319,7 +319,7 @@ def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_pa
     assert plain.metadata.get_insert_layout(plain.session, plain.handle) is None
 
 
-# -- definitions ------------------------------------------------------------------------------------------------------
+# -- definitions
 
 
 def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_refused(

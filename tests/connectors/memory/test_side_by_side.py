@@ -249,7 +249,7 @@ def test_a_commit_reports_the_version_that_it_was_put_on_top_of() -> None:
     assert connector.read(NAME, one.version).num_rows == 2
 
 
-# -- turns ------------------------------------------------------------------------------------------------------------
+# -- turns
 
 
 def in_thread(call: Any) -> Any:

@@ -125,7 +125,7 @@ class Shop:
             result = method(arguments, payload, own)
         return result if isinstance(result, tuple) else (result, b"")
 
-    # -- the coordinator's calls ----------------------------------------------------------------------------------
+    # -- the coordinator's calls
 
     def call_begin_transaction(self, arguments: Any, *_: Any) -> Any:
         unknown = set(arguments["session"]["properties"]) - {"target_size"}
@@ -343,7 +343,7 @@ class Shop:
         added[0] = rows.filter(pa.array(mask))
         self._store(table, pa.concat_tables(added))
 
-    # -- the coordinator's calls of the older flow ----------------------------------------------------------------
+    # -- the coordinator's calls of the older flow
 
     def call_delete_row_id(self, *_: Any) -> Any:
         return {"handle": handle("ColumnHandle", "ShopColumn", name="$row_id"), "type": _ROW_ID}
@@ -424,7 +424,7 @@ class Shop:
             "credentials": None,
         }
 
-    # -- the tasks' calls -----------------------------------------------------------------------------------------
+    # -- the tasks' calls
 
     def call_open_scan(self, arguments: Any, _: Any, own: dict[str, Any]) -> Any:
         table, split = self.tables[self._name(arguments["table"])], content_of(arguments["split"])

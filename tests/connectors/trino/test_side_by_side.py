@@ -115,7 +115,7 @@ def test_the_error_of_a_process_that_ended_waits_for_no_other_process(
         ending.close()
 
 
-# -- real plugins -------------------------------------------------------------------------------------------------
+# -- real plugins
 
 
 @pytest.fixture(scope="module")

@@ -62,7 +62,7 @@ def causes(audit: Audit) -> list[tuple[Cause, int, int]]:
     return [(one.cause, one.rows, one.of) for one in audit.explanations]
 
 
-# -- what differs ---------------------------------------------------------------------------------------------------------
+# -- what differs
 
 
 def test_the_rows_that_a_merge_leaves_agree_in_whatever_order(engine: Engine) -> None:
@@ -140,7 +140,7 @@ def test_all_rows_are_counted_and_some_are_told(engine: Engine) -> None:
     assert "and 3 rows more" in str(audit)
 
 
-# -- what explains it -------------------------------------------------------------------------------------------------------
+# -- what explains it
 
 
 def test_null_keys_that_match_are_recognized(engine: Engine) -> None:
@@ -282,7 +282,7 @@ def test_nested_values_moments_and_nan_are_compared_as_what_they_are(
     assert "other value in id\n" in str(audit)
 
 
-# -- states ---------------------------------------------------------------------------------------------------------------
+# -- states
 
 
 @pytest.fixture
@@ -445,7 +445,7 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
     assert told[60_500].journeys[0].operation.name == "INSERT"
 
 
-# -- what is refused ---------------------------------------------------------------------------------------------------------
+# -- what is refused
 
 
 @pytest.mark.parametrize(

@@ -58,7 +58,7 @@ def rows(engine: Engine) -> list[dict[str, Any]]:
     return engine.table("t").sort_by("id").to_pylist()
 
 
-# -- what observers get --------------------------------------------------------------------------------------------------
+# -- what observers get
 
 
 def test_a_merge_calls_the_hooks_in_order(engine: Engine, log: Log) -> None:
@@ -155,7 +155,7 @@ def test_every_statement_has_one_last_hook(engine: Engine, log: Log) -> None:
         log.calls.clear()
 
 
-# -- an observer changes nothing -----------------------------------------------------------------------------------------
+# -- an observer changes nothing
 
 
 @pytest.mark.parametrize("hook", ["before_begin", "after_action", "before_finish", "after_commit"])
@@ -244,7 +244,7 @@ def test_an_interrupt_in_a_hook_ends_the_statement(engine: Engine) -> None:
     assert len(rows(engine)) == 2
 
 
-# -- registering ---------------------------------------------------------------------------------------------------------
+# -- registering
 
 
 @pytest.mark.parametrize("observers", [Log(), [Log], [print], "Log"])

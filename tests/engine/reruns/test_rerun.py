@@ -261,7 +261,7 @@ def test_what_cannot_be_run_once_more_says_why(engine: Engine, tmp_path: Path) -
     assert gone.value.code == "TABLE_NOT_FOUND"
 
 
-# -- in the explorer ------------------------------------------------------------------------------------------------------
+# -- in the explorer
 
 
 def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> None:

@@ -281,7 +281,7 @@ def test_finish_merge_of_a_connector_that_commits_later_can_be_interrupted(spark
     assert shop.rows() == OLD
 
 
-# -- connectors that commit in their finish call ----------------------------------------------------------------------
+# -- connectors that commit in their finish call
 
 
 @pytest.fixture
@@ -352,7 +352,7 @@ def test_a_statement_is_not_rehearsed_where_finishing_is_committing(
     assert store.rows == {1: 9.5, 2: 3.0}
 
 
-# -- rehearsals -------------------------------------------------------------------------------------------------------
+# -- rehearsals
 
 
 def test_a_rehearsed_insert_leaves_nothing(spark: Any) -> None:
@@ -385,7 +385,7 @@ def test_what_is_done_as_soon_as_it_is_begun_is_not_rehearsed(spark: Any, sql: s
     assert engine.table("t").num_rows == 1
 
 
-# -- what the store holds ---------------------------------------------------------------------------------------------
+# -- what the store holds
 
 
 class Forgetful(MemoryConnector):

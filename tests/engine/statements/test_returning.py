@@ -159,7 +159,7 @@ def test_a_statement_that_fails_while_it_writes_returns_nothing(spark: Any) -> N
     assert caught.value.result.trace.returned is None
 
 
-# -- what DO NOTHING and the duplicate rules mean for each other ---------------------------------------------------------
+# -- what DO NOTHING and the duplicate rules mean for each other
 
 
 TWICE = "MERGE INTO t USING (SELECT * FROM s UNION ALL SELECT 2, -1) s ON t.id = s.id WHEN MATCHED AND s.v < 0 THEN DO NOTHING "
@@ -185,7 +185,7 @@ def test_a_repeated_do_nothing_is_a_repeated_key_for_trinos_rule_alone(spark: An
     assert sorted(made.table("t").column("id").to_pylist()) == [1, 2]
 
 
-# -- errors of clauses about what the source lacks -----------------------------------------------------------------------
+# -- errors of clauses about what the source lacks
 
 BY_SOURCE = [
     ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", 49),
@@ -240,7 +240,7 @@ def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
     assert "\n60  60" not in str(result)
 
 
-# -- UPDATE and DELETE ----------------------------------------------------------------------------------------------------
+# -- UPDATE and DELETE
 
 
 @pytest.mark.parametrize(
@@ -398,7 +398,7 @@ def test_update_star_is_update_set_star(spark: Any) -> None:
     ]
 
 
-# -- INSERT -----------------------------------------------------------------------------------------------------------
+# -- INSERT
 
 
 @pytest.mark.parametrize(

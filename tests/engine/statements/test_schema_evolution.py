@@ -99,7 +99,7 @@ def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
     return caught.value
 
 
-# -- what it does -------------------------------------------------------------------------------------------------------
+# -- what it does
 
 
 @pytest.mark.parametrize("store", TABLES)
@@ -233,7 +233,7 @@ def test_old_values_of_new_columns_are_null_in_the_report(engine: Engine) -> Non
     assert (inserted["old.city"], inserted["new.city"]) == (None, "y")
 
 
-# -- fields and types ---------------------------------------------------------------------------------------------------
+# -- fields and types
 
 NESTED = """(id integer, n integer, r real, d decimal(5, 2), a row(x integer, y varchar),
     l array(row(p integer)), m map(varchar, row(q integer)))"""
@@ -376,7 +376,7 @@ def test_other_stores_keep_their_types(engine: Engine, store: str) -> None:
     assert rows(engine, name) == [*BEFORE, (7, "a")]
 
 
-# -- what it does not do ------------------------------------------------------------------------------------------------
+# -- what it does not do
 
 
 @pytest.mark.parametrize("store", TABLES)
@@ -462,7 +462,7 @@ def test_a_type_that_the_store_does_not_have_is_refused_at_the_words(
     assert "strange" in error.message
 
 
-# -- versions -----------------------------------------------------------------------------------------------------------
+# -- versions
 
 
 @pytest.mark.parametrize("store", ["memory", "lake"])
@@ -530,7 +530,7 @@ def test_undo_refuses_to_drop_a_column_that_partitions_are_made_of_by_now(engine
     assert rows(engine, "t") == AFTER
 
 
-# -- what looks at it ---------------------------------------------------------------------------------------------------
+# -- what looks at it
 
 
 @pytest.mark.parametrize("store", TABLES)

@@ -79,7 +79,7 @@ def calls(result: Any) -> list[tuple[str, str, str, str]]:
     return [(call.where, call.method, call.given, call.gave) for call in result.trace.calls]
 
 
-# -- the document, call by call -----------------------------------------------------------------------------------------
+# -- the document, call by call
 
 QUOTED = {
     "get_update_row_id_column_handle": "The Trino engine identifies rows to be updated using a connector-specific rowId column handle",
@@ -195,7 +195,7 @@ def test_hive_refuses_what_would_move_a_row_to_another_place(hive: Engine) -> No
     assert hive.run("UPDATE b SET id = 1", flow="merge").count == 0
 
 
-# -- failures -----------------------------------------------------------------------------------------------------------
+# -- failures
 
 
 class FaultySource(UpdatablePageSource):
@@ -334,7 +334,7 @@ def test_null_for_a_column_that_refuses_it_fails_as_in_the_flow_of_merge(engine:
     )
 
 
-# -- what the plan has --------------------------------------------------------------------------------------------------
+# -- what the plan has
 
 
 def test_an_uncorrelated_list_is_a_semi_join_and_an_uncorrelated_value_a_join_with_one_row(

@@ -66,7 +66,7 @@ def _refused(sql: str, dialect: str = "trino") -> ParseError:
     return caught.value
 
 
-# -- without the option -------------------------------------------------------------------------------------------------
+# -- without the option
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
@@ -119,7 +119,7 @@ def test_the_hint_is_about_what_the_extended_dialect_has():
         parse(sql, dialect="extended")
 
 
-# -- grammar ------------------------------------------------------------------------------------------------------------
+# -- grammar
 
 
 def test_every_form_is_read():
@@ -223,7 +223,7 @@ def test_explain_takes_the_dialect_along():
     assert explain.statement.clauses[0].by_source
 
 
-# -- meaning ------------------------------------------------------------------------------------------------------------
+# -- meaning
 
 
 def test_star_takes_the_columns_by_name_and_leaves_further_ones():
@@ -337,7 +337,7 @@ def test_with_names_no_target():
     assert place(refusal(sql, tables=TABLES, dialect="extended")) == ("TABLE_NOT_FOUND", 1, 1)
 
 
-# -- RETURNING ----------------------------------------------------------------------------------------------------------
+# -- RETURNING
 
 
 def _returned(rest: str, before: str = MERGE) -> list[tuple[str, str]]:
@@ -398,7 +398,7 @@ def test_merge_action_exists_in_returning_alone():
     assert place(error) == ("FUNCTION_NOT_FOUND", 1, 54)
 
 
-# -- WITH SCHEMA EVOLUTION ----------------------------------------------------------------------------------------------
+# -- WITH SCHEMA EVOLUTION
 
 EVOLVING = "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id "
 BOTH = "WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"

@@ -146,7 +146,7 @@ def test_a_damaged_header_of_a_packed_page_takes_no_memory(change: int) -> None:
     assert pa.total_allocated_bytes() - before < 1 << 20
 
 
-# -- files ------------------------------------------------------------------------------------------------------------------------
+# -- files
 
 
 def record_with(path: Path, **entries: bytes) -> Path:

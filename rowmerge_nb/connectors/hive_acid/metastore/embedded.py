@@ -140,7 +140,7 @@ class EmbeddedMetastore(Metastore):
     def schema_location(self, schema: str) -> Path:
         return _schema_folder(self._warehouse, schema)
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- reading
 
     def list_schemas(self) -> Sequence[str]:
         with self._reading() as connection:
@@ -248,7 +248,7 @@ class EmbeddedMetastore(Metastore):
                 for number, user, query_id, process, began in rows
             ]
 
-    # -- transactions ---------------------------------------------------------------------------------------------
+    # -- transactions
 
     def open_transaction(self, user: str, query_id: str) -> int:
         with self._writing() as connection:
@@ -363,7 +363,7 @@ class EmbeddedMetastore(Metastore):
             )
         return bool(count) or compaction is not None
 
-    # -- the file -------------------------------------------------------------------------------------------------
+    # -- the file
 
     @contextmanager
     def _reading(self) -> Iterator[sqlite3.Connection]:

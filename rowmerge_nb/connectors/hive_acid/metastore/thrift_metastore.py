@@ -79,7 +79,7 @@ class ThriftMetastore(Metastore):
     def __repr__(self) -> str:
         return f"ThriftMetastore({self._clients.uri!r})"
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- reading
 
     def list_schemas(self) -> Sequence[str]:
         with self._clients.connected("list its databases") as client:
@@ -144,7 +144,7 @@ class ThriftMetastore(Metastore):
                 )
         return transactions
 
-    # -- transactions ---------------------------------------------------------------------------------------------
+    # -- transactions
 
     def open_transaction(self, user: str, query_id: str) -> int:
         with self._clients.connected("begin a transaction") as client:
@@ -306,7 +306,7 @@ class ThriftMetastore(Metastore):
                 return False
         return True
 
-    # -- parts of them --------------------------------------------------------------------------------------------
+    # -- parts of them
 
     def _beat(self, transaction: int) -> None:
         with self._clients.connected("hear that a transaction is alive") as client:

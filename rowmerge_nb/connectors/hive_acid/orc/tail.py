@@ -220,7 +220,7 @@ def _script_and_footer(file: Any) -> tuple[bytes, int, bytes, int]:
     )
 
 
-# -- writing --------------------------------------------------------------------------------------------------------
+# -- writing
 
 
 def complete_footer(

@@ -165,7 +165,7 @@ class PostgresStore(Store):
     def is_repeated_key(self, error: ExecutionError) -> bool:
         return getattr(error, "sqlstate", "") in {"23505", "23P01"}
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- reading
 
     declared_type = staticmethod(types.declared_type)
     reading = staticmethod(types.value_reading)
@@ -223,7 +223,7 @@ class PostgresStore(Store):
             f"{literal(f'{name} = ')} || {quoted(name)}::text" for name in handle.key
         )
 
-    # -- writing --------------------------------------------------------------------------------------------------
+    # -- writing
 
     def stage_writer(self, stage: Stage) -> StageWriter:
         return CopyWriter(self, stage)

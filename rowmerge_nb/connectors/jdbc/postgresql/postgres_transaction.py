@@ -102,7 +102,7 @@ class PostgresTransaction(JdbcTransaction):
                     raise
         return self._writer
 
-    # -- tables ---------------------------------------------------------------------------------------------------
+    # -- tables
 
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
         matches = self.reader().query(
@@ -271,7 +271,7 @@ class PostgresTransaction(JdbcTransaction):
                     comment_sql(target, comment), f"Commenting on table '{metadata.name}'"
                 )
 
-    # -- stages ---------------------------------------------------------------------------------------------------
+    # -- stages
 
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
         """Create a table next to the target.

@@ -68,7 +68,7 @@ def _text(value: Any) -> str | None:
     return None if not isinstance(value, str) or "\0" in value else literal(value)
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
+# -- numbers
 
 
 def _numbers(column: JdbcColumn, name: str) -> ColumnTerms | None:
@@ -114,7 +114,7 @@ def _number(value: Any) -> str:
     return f"{value:f}"
 
 
-# -- moments ----------------------------------------------------------------------------------------------------------
+# -- moments
 
 
 def _from(name: str, value: dt.datetime) -> str | None:

@@ -196,7 +196,7 @@ class SqliteStore(Store):
     def is_repeated_key(self, error: ExecutionError) -> bool:
         return "UNIQUE constraint failed" in error.message
 
-    # -- reading --------------------------------------------------------------------------------------------------
+    # -- reading
 
     declared_type = staticmethod(types.declared_type)
     reading = staticmethod(types.value_reading)
@@ -255,7 +255,7 @@ class SqliteStore(Store):
         rows = session.query(query)
         return f", in the row with {rows[0]['a']}" if rows else ""
 
-    # -- writing --------------------------------------------------------------------------------------------------
+    # -- writing
 
     def stage_writer(self, stage: Stage) -> StageWriter:
         return StageFileWriter(stage.area)

@@ -231,7 +231,7 @@ class SqliteTransaction(JdbcTransaction):
         schema, table = self.spelled_name(metadata.name)
         self._declare_table(f"{schema}.{quoted(table)}", metadata, key, required=key)
 
-    # -- stages ---------------------------------------------------------------------------------------------------
+    # -- stages
 
     def begin_stage(self, session: ConnectorSession, handle: JdbcTableHandle) -> Stage:
         self.reader()

@@ -159,7 +159,7 @@ def _compared(sql_type: Type) -> bool:
     return sql_type.base in _PLAIN or sql_type.base in TEXT or sql_type.base == MOMENT
 
 
-# -- values of keys -----------------------------------------------------------------------------------------------------
+# -- values of keys
 
 
 @dataclass(frozen=True)
@@ -258,7 +258,7 @@ def _clocks(instants: pa.Array, zones: pa.Array) -> pa.Array:
     return clocks
 
 
-# -- conditions ---------------------------------------------------------------------------------------------------------
+# -- conditions
 
 
 def answers_of(conditions: Sequence[Condition], pairs: pa.RecordBatch) -> list[pa.Array]:

@@ -162,7 +162,7 @@ class _Search:
         first[1:] = rows[order][1:] != rows[order][:-1]
         return pairs.taken(order[first])
 
-    # -- tables -------------------------------------------------------------------------------------------------------
+    # -- tables
 
     def _register(self, side: str, more: Mapping[str, pa.Array]) -> None:
         columns = {"r": pa.array(np.arange(self.sides[side].columns.num_rows))}
@@ -194,7 +194,7 @@ class _Search:
         )
         return numbers
 
-    # -- which rows have no partner -----------------------------------------------------------------------------------
+    # -- which rows have no partner
 
     def _partners(self) -> tuple[_Pairs, dict[str, npt.NDArray[np.bool_]]]:
         """Return the pairs of equal keys that fail another condition of ON, and the unmatched rows
@@ -255,7 +255,7 @@ class _Search:
             pa.RecordBatch.from_arrays([c for rows in both for c in rows.columns], names=names),
         )
 
-    # -- near keys ----------------------------------------------------------------------------------------------------
+    # -- near keys
 
     def _alike(self) -> _Pairs:
         """Return pairs of equal normal form with at least one unmatched row."""
@@ -387,7 +387,7 @@ class _Search:
         )
         return self._pairs(f"SELECT a.r, b.r, {bits} FROM {joined}", _OTHER_VALUE)
 
-    # -- as data ------------------------------------------------------------------------------------------------------
+    # -- as data
 
     def _side_result(
         self, side: str, other: str, free: Mapping[str, npt.NDArray[np.bool_]], best: _Pairs

@@ -178,7 +178,7 @@ class CallAnalyzer:
         result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
         return replace(result, origins=range(first, len(self.context.origins)))
 
-    # -- calls ----------------------------------------------------------------------------------------------------
+    # -- calls
 
     def _call(self, node: s.FunctionCall) -> e.Typed:
         if node.qualifier and (node.qualifier != _BUILTIN or node.name in _WITHOUT_SCHEMA):
@@ -426,7 +426,7 @@ class CallAnalyzer:
             conversion_hint(self.context, node, values, self.scope.fields) or arguments_hint(name),
         )
 
-    # -- aggregates and windows -----------------------------------------------------------------------------------
+    # -- aggregates and windows
 
     def _aggregate(self, node: s.FunctionCall) -> e.Typed:
         if self.site.judged_whole:
@@ -639,7 +639,7 @@ class CallAnalyzer:
             node.error_span,
         )
 
-    # -- special forms --------------------------------------------------------------------------------------------
+    # -- special forms
 
     def ambiguous(
         self, node: s.Expression | s.ChainStep, matches: Sequence[Resolved] = ()

@@ -161,7 +161,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _unsupported(self, node: s.Unsupported) -> e.Typed:
         self.refuse(f"{node.what} is not supported by this engine", node)
 
-    # -- conditional and constructed values -----------------------------------------------------------------------
+    # -- conditional and constructed values
 
     def _case(self, node: s.Case) -> e.Typed:
         operand = self.analyze(node.operand) if node.operand else None
@@ -265,7 +265,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _at_time_zone(self, node: s.AtTimeZone) -> e.Typed:
         return at_time_zone(self, self.analyze(node.value), self.analyze(node.zone), node)
 
-    # -- helpers --------------------------------------------------------------------------------------------------
+    # -- helpers
 
     def alike(
         self,

@@ -125,7 +125,7 @@ def _value_by_value(
     return e.Apply(BOOLEAN, "in", analyzer.comparable(parts, common), node.negated)
 
 
-# -- types --------------------------------------------------------------------------------------------------------------
+# -- types
 
 
 def _common(

@@ -165,7 +165,7 @@ def _returning(analyzer: CallAnalyzer, node: j.JsonLookup | j.JsonConstructor) -
     return sql_type
 
 
-# -- JSON_EXISTS ------------------------------------------------------------------------------------------------------
+# -- JSON_EXISTS
 
 _Part = tuple[Type, list[e.Typed]]
 
@@ -174,7 +174,7 @@ def _exists(_analyzer: CallAnalyzer, _node: j.JsonLookup) -> _Part:
     return BOOLEAN, []
 
 
-# -- JSON_VALUE -------------------------------------------------------------------------------------------------------
+# -- JSON_VALUE
 
 
 def _value(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:
@@ -214,7 +214,7 @@ def _default(
     return analyzer.coerce(value, sql_type)
 
 
-# -- JSON_QUERY -------------------------------------------------------------------------------------------------------
+# -- JSON_QUERY
 
 
 def _query(analyzer: CallAnalyzer, node: j.JsonLookup) -> _Part:

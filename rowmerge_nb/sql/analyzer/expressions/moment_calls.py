@@ -81,7 +81,7 @@ def _clock_function(name: str) -> Maker:
     return lambda analyzer, values, node: _on_clock(analyzer, values, name, node)
 
 
-# -- units ------------------------------------------------------------------------------------------------------------
+# -- units
 
 
 def _is_dated(value: e.Typed) -> bool:
@@ -126,7 +126,7 @@ def _date_diff(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) 
     return written(BIGINT, "date_diff", unit, first, second)
 
 
-# -- patterns ---------------------------------------------------------------------------------------------------------
+# -- patterns
 
 
 def _tokens(
@@ -189,7 +189,7 @@ def _parse(read: Callable[[str], tuple[Token, ...]], name: str, sql_type: Type) 
     return make
 
 
-# -- ISO 8601 and Unix time -------------------------------------------------------------------------------------------
+# -- ISO 8601 and Unix time
 
 
 def _iso_timestamp(

@@ -160,7 +160,7 @@ class QueryAnalyzer(RelationAnalyzer):
         assert isinstance(node, s.SetOperation)
         return self._set_operation(node)
 
-    # -- VALUES ---------------------------------------------------------------------------------------------------
+    # -- VALUES
 
     def _values(self, node: s.Values) -> QueryResult:
         analyzer = self.expressions((), ExpressionSite("VALUES"))
@@ -197,7 +197,7 @@ class QueryAnalyzer(RelationAnalyzer):
             self.placed(analyzer.coerce(cell, field.type), node) for cell, node, field in cells
         )
 
-    # -- UNION, INTERSECT, EXCEPT ---------------------------------------------------------------------------------
+    # -- UNION, INTERSECT, EXCEPT
 
     def _set_operation(self, node: s.SetOperation) -> QueryResult:
         left_side, right_side = self._body(node.left), self._body(node.right)
@@ -229,7 +229,7 @@ class QueryAnalyzer(RelationAnalyzer):
         sides = left_side.coerced_tree(column_types), right_side.coerced_tree(column_types)
         return QueryResult(fields, q.SetOperated(node.operator, node.distinct, *sides, columns))
 
-    # -- SELECT ---------------------------------------------------------------------------------------------------
+    # -- SELECT
 
     def _select(self, node: s.Select, query: s.QueryNode) -> QueryResult:
         relation = self.relation(node.relation) if node.relation is not None else None
@@ -371,7 +371,7 @@ class QueryAnalyzer(RelationAnalyzer):
             return None
         return self.expressions(fields, site).condition(node, message)
 
-    # -- ORDER BY -------------------------------------------------------------------------------------------------
+    # -- ORDER BY
 
     def _order_key(
         self,

@@ -166,7 +166,7 @@ class RelationAnalyzer:
             else replace(value, origin=self.context.origin(node.span))
         )
 
-    # -- relations ------------------------------------------------------------------------------------------------
+    # -- relations
 
     def relation(
         self, node: s.Relation, left: tuple[ScopeField, ...] | None = None
@@ -345,7 +345,7 @@ class RelationAnalyzer:
         )
         return replace(result, fields=fields)
 
-    # -- UNNEST ---------------------------------------------------------------------------------------------------
+    # -- UNNEST
 
     def _unnest(self, node: s.Unnest, left: tuple[ScopeField, ...] | None) -> RelationResult:
         analyzer = self.expressions(left or (), ExpressionSite("UNNEST", judged_whole=True))
@@ -379,7 +379,7 @@ class RelationAnalyzer:
             fields, q.Unnested(tuple(items), columns, tuple(map(len, kinds)), node.ordinality)
         )
 
-    # -- joins ----------------------------------------------------------------------------------------------------
+    # -- joins
 
     def _join(self, node: s.JoinRelation) -> RelationResult:
         if node.natural:

@@ -155,7 +155,7 @@ def _form_of(
     return q.Form(values, context.bind(data).view, (*constants, e.Column(BIGINT, q.ROW_NUMBER)))
 
 
-# -- forms --------------------------------------------------------------------------------------------------------------
+# -- forms
 
 
 def _form(cells: Sequence[e.Typed]) -> tuple[tuple[e.Typed, ...], list[e.Constant]]:

@@ -170,7 +170,7 @@ def _integer_type(number: int) -> Type:
     return INTEGER if ~_LARGEST_INTEGER <= number <= _LARGEST_INTEGER else BIGINT
 
 
-# -- typed constants ----------------------------------------------------------------------------------------------------
+# -- typed constants
 
 
 def constant_of(cell: Typed) -> Constant | None:
@@ -189,7 +189,7 @@ def constant_of(cell: Typed) -> Constant | None:
     return None
 
 
-# -- literals -----------------------------------------------------------------------------------------------------------
+# -- literals
 
 _OTHER, _NUMBER, _TEXT, _NULL, _BOOLEAN = range(5)
 
@@ -344,7 +344,7 @@ _READ: Final[
 }
 
 
-# -- values -------------------------------------------------------------------------------------------------------------
+# -- values
 
 _NUMBERS: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "decimal", "double"})
 

@@ -71,7 +71,7 @@ def query_columns(
     return tuple(columns)
 
 
-# -- views ------------------------------------------------------------------------------------------------------------
+# -- views
 
 
 def create_view(context: Context, statement: st.Statement) -> a.Analysis:
@@ -180,7 +180,7 @@ def _is_table(table: a.TableBinding | None) -> bool:
     return table is not None and table.dataframe is None
 
 
-# -- schemas ----------------------------------------------------------------------------------------------------------
+# -- schemas
 
 
 def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
@@ -294,7 +294,7 @@ def completed_schema(context: Context, name: st.TableName | None) -> tuple[str, 
     return catalog, schema
 
 
-# -- SHOW -------------------------------------------------------------------------------------------------------------
+# -- SHOW
 
 
 def show(context: Context, statement: st.Statement) -> a.Analysis:

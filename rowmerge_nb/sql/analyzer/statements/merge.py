@@ -185,7 +185,7 @@ class _MergeAnalyzer:
             return node.alias.text
         return node.name.parts[-1].text if isinstance(node, s.Table) else None
 
-    # -- schema evolution -----------------------------------------------------------------------------------------
+    # -- schema evolution
 
     def _evolve(self, span: st.Span, source: tuple[ScopeField, ...]) -> tuple[ColumnMetadata, ...]:
         """Add the source's columns that the clauses use to the target: all of them for ``*``, as in
@@ -319,7 +319,7 @@ class _MergeAnalyzer:
             ]
         )
 
-    # -- clauses --------------------------------------------------------------------------------------------------
+    # -- clauses
 
     def _by_source(self, clause: st.MergeClause, both: tuple[ScopeField, ...]) -> a.ClauseAnalysis:
         try:
@@ -754,7 +754,7 @@ class _MergeAnalyzer:
                     self.context.placed(value, clause.span, words), column.default
                 )
 
-    # -- ON -------------------------------------------------------------------------------------------------------
+    # -- ON
 
     def _equalities(
         self, on: e.Typed, relation: RelationResult

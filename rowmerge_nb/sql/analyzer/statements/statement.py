@@ -181,7 +181,7 @@ def _shift(error: AnalysisError, statement: st.Explain) -> None:
     error.line += span.line - 1
 
 
-# -- INSERT -----------------------------------------------------------------------------------------------------------
+# -- INSERT
 
 
 def _insert(context: Context, statement: st.Statement) -> a.Analysis:

@@ -100,7 +100,7 @@ def _binary_to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
 _UUID_GROUPS: Final = ((1, 8), (9, 4), (13, 4), (17, 4), (21, 12))
 
 
-# -- numbers ----------------------------------------------------------------------------------------------------------
+# -- numbers
 
 
 def _from_number(source: Type, target: Type) -> Callable[[str, Type, Type, bool], str]:
@@ -272,7 +272,7 @@ def _shortest(text: str) -> str:
     return f"CASE {' '.join(branches)} ELSE {rounded_text(17)} END"
 
 
-# -- JSON -------------------------------------------------------------------------------------------------------------
+# -- JSON
 
 
 def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -283,7 +283,7 @@ def _json_read(text: str, source: Type, target: Type, safe: bool) -> str:
     return json_cast
 
 
-# -- nested values ----------------------------------------------------------------------------------------------------
+# -- nested values
 
 
 def _nested(text: str, source: Type, target: Type, safe: bool) -> str:
@@ -376,7 +376,7 @@ def _shown_part(text: str, sql_type: Type) -> str:
     return "'null'" if sql_type == UNKNOWN else f"coalesce({shown(text, sql_type)}, 'null')"
 
 
-# -- assignment -------------------------------------------------------------------------------------------------------
+# -- assignment
 
 
 def store(text: str, source: Type, target: Type) -> str:

@@ -82,7 +82,7 @@ def usual_moment(between: str, decimals: int) -> str:
     return f"{USUAL_DATE}{between}{_USUAL_CLOCK}{fraction}"
 
 
-# -- from text --------------------------------------------------------------------------------------------------------
+# -- from text
 
 
 def from_text(target: Type) -> Writer:
@@ -321,7 +321,7 @@ _READERS: Final[dict[str, Writer]] = {
 }
 
 
-# -- to text ----------------------------------------------------------------------------------------------------------
+# -- to text
 
 
 def to_text(source: Type) -> Writer:

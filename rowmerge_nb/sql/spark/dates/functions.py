@@ -56,7 +56,7 @@ _SMALL: Final = 100_000
 _DAY_MICROS: Final = 86_400_000_000
 
 
-# -- units ------------------------------------------------------------------------------------------------------------
+# -- units
 
 
 def _units(sql_type: Type) -> tuple[str, ...]:
@@ -204,7 +204,7 @@ def _difference(unit: str, first: str, second: str, sql_type: Type) -> str:
     return f"CAST({sign} * ({whole} div {UNIT_MONTHS[unit]}) AS BIGINT)"
 
 
-# -- patterns ---------------------------------------------------------------------------------------------------------
+# -- patterns
 
 
 def _formatted(node: e.Apply, fail: Callable[..., str], text: str) -> str:
@@ -262,7 +262,7 @@ def _iso_date_refused(text: str, fail: Callable[..., str]) -> str:
     )
 
 
-# -- ISO 8601 and Unix time -------------------------------------------------------------------------------------------
+# -- ISO 8601 and Unix time
 
 _ISO_DATE: Final = (r"[+-]?\d{1,9}", r"-\d{1,2}", r"-\d{1,2}")
 _ISO_CLOCK: Final = ("T", r"\d{1,2}", r":\d{1,2}", r":\d{1,2}", r"[.,]\d{1,9}")

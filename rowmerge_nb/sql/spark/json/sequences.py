@@ -204,7 +204,7 @@ class _Sequences:
         missing = text_literal(f"!structural error: missing member '{step.key}' in JSON object")
         return f"transform(array({values}), `$f` -> IF(size(`$f`) = 0, array({missing}), `$f`))[0]"
 
-    # -- methods and numbers ------------------------------------------------------------------------------------------
+    # -- methods and numbers
 
     def _method(self, items: str, name: str, failing: bool) -> str:
         if name == "type":
@@ -293,7 +293,7 @@ class _Sequences:
         )
         return _first_failure(f"flatten(transform({items}, (`$x`, `$i`) -> {made}))")
 
-    # -- predicates ---------------------------------------------------------------------------------------------------
+    # -- predicates
 
     def condition(self, part: t.Part) -> str:
         """Write a predicate: true, false, or NULL for unknown."""

@@ -85,7 +85,7 @@ def _exists(node: Apply, failure: Failure) -> str:
     )
 
 
-# -- JSON_VALUE -------------------------------------------------------------------------------------------------------
+# -- JSON_VALUE
 
 
 def _value(node: Apply, failure: Failure, *texts: str) -> str:
@@ -147,7 +147,7 @@ def _integer(small: str) -> str:
     return f"IF({small}, 'integer', 'bigint')"
 
 
-# -- JSON_QUERY -------------------------------------------------------------------------------------------------------
+# -- JSON_QUERY
 
 
 def _query(node: Apply, failure: Failure) -> str:
@@ -190,7 +190,7 @@ def _output(text: str, sql_type: Type) -> str:
     return cast(text, VARCHAR, sql_type)
 
 
-# -- JSON_OBJECT and JSON_ARRAY ---------------------------------------------------------------------------------------
+# -- JSON_OBJECT and JSON_ARRAY
 
 
 def _values(node: Apply, failure: Failure, texts: Sequence[str]) -> list[str]:

@@ -125,7 +125,7 @@ def test_a_transaction_reads_the_version_that_it_began_with(engine: Engine) -> N
     assert rows(engine, "SELECT count(*) FROM t") == [(1,)]
 
 
-# -- how much is read ------------------------------------------------------------------------------------------------------
+# -- how much is read
 
 
 @pytest.fixture
@@ -193,7 +193,7 @@ def test_groups_beyond_the_memory_go_to_files_that_are_removed(
     ] == []
 
 
-# -- how it ends -----------------------------------------------------------------------------------------------------------
+# -- how it ends
 
 Pages = Callable[[], Iterator[pa.RecordBatch]]
 
