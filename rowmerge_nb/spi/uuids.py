@@ -12,15 +12,18 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
 _BYTES: Final = 16
+_DIGITS: Final = 32
 _CHARACTERS: Final = 36
 _HYPHENS: Final = (8, 13, 18, 23)
-_GROUPS: Final = tuple(
-    (slice(start, end), slice(start - index, end - index))
-    for index, (start, end) in enumerate(
-        zip((0, *(at + 1 for at in _HYPHENS)), (*_HYPHENS, _CHARACTERS), strict=True)
-    )
+_WORDS: Final = (
+    (0, 0, np.uint64),
+    (9, 8, np.uint32),
+    (14, 12, np.uint32),
+    (19, 16, np.uint32),
+    (24, 20, np.uint64),
+    (32, 28, np.uint32),
 )
-"""The groups of digits: where each is in the text, and where among the digits alone."""
+"""The digits as words: where each is in the text, where among the digits alone, and its type."""
 _PAIRS: Final = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 """The two digits of each byte."""
 _CODES: Final = np.arange(1 << 16, dtype=np.uint16).view(np.uint8).reshape(-1, 2)
@@ -42,11 +45,12 @@ def uuid_texts(column: pa.Array) -> pa.Array:
     if not rows or data is None:
         return pa.nulls(rows, pa.string())
     raw = np.frombuffer(data, np.uint8)[column.offset * _BYTES : (column.offset + rows) * _BYTES]
-    digits = _PAIRS[raw].view(np.uint8).reshape(rows, 2 * _BYTES)
-    text = np.empty((rows, _CHARACTERS), np.uint8)
-    text[:, _HYPHENS] = ord("-")
-    for in_text, in_digits in _GROUPS:
-        text[:, in_text] = digits[:, in_digits]
+    digits = _PAIRS.take(raw).view(np.uint8)
+    text = np.empty(rows * _CHARACTERS, np.uint8)
+    for at in _HYPHENS:
+        text[at::_CHARACTERS] = ord("-")
+    for in_text, in_digits, word in _WORDS:
+        _column(text, rows, in_text, word)[:] = _column(digits, rows, in_digits, word)
     offsets = np.arange(0, _CHARACTERS * (rows + 1), _CHARACTERS, dtype=np.int32)
     texts = pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(text))
     return (
@@ -75,9 +79,15 @@ def _bytes_of(texts: pa.Array) -> npt.NDArray[np.uint8]:
     _, ends, content = texts.buffers()
     first = int(np.frombuffer(ends, np.int32)[texts.offset])
     text = np.frombuffer(content, np.uint8)[first : first + rows * _CHARACTERS]
-    text = text.reshape(rows, _CHARACTERS)
-    digits = np.empty((rows, 2 * _BYTES), np.uint8)
-    for in_text, in_digits in _GROUPS:
-        digits[:, in_digits] = text[:, in_text]
-    numbers: npt.NDArray[np.uint8] = _NUMBERS[digits.view(np.uint16)]
+    digits = np.empty(rows * _DIGITS, np.uint8)
+    for in_text, in_digits, word in _WORDS:
+        _column(digits, rows, in_digits, word)[:] = _column(text, rows, in_text, word)
+    numbers: npt.NDArray[np.uint8] = _NUMBERS.take(digits.view(np.uint16))
     return numbers
+
+
+def _column(
+    codes: npt.NDArray[np.uint8], rows: int, start: int, word: type[np.unsignedinteger]
+) -> npt.NDArray[np.unsignedinteger]:
+    """Return a word of each row."""
+    return np.ndarray((rows,), word, codes.data, start, (len(codes) // rows,))
