@@ -180,7 +180,7 @@ def _server(
         finally:
             process.terminate()
             try:
-                process.wait(30)
+                process.wait(5)
             except subprocess.TimeoutExpired:
                 # A task that nobody waits for any more may hold Java; nothing is tested about its end.
                 process.kill()

@@ -142,6 +142,13 @@ def install(wheel: Path, venv: Path, folder: Path) -> None:
         run([python, "-m", "pip", "install", "--quiet", wheel], folder)
 
 
+def package_files(python: Path, folder: Path) -> set[str]:
+    """Return the files of the package but those that its installer adds."""
+    answer = run([python, "-m", "pip", "show", "--files", "rowmerge-nb"], folder)
+    files = {line.strip() for line in answer.partition("Files:")[2].splitlines()}
+    return {name for name in files if name.startswith("rowmerge_nb/") and "__pycache__" not in name}
+
+
 def test_a_first_cell_runs_where_the_wheel_alone_is_installed(dist, tmp_path):
     python = tmp_path / "venv" / "bin" / "python"
     install(only(dist, "*.whl"), tmp_path / "venv", tmp_path)
@@ -161,13 +168,14 @@ def test_a_first_cell_runs_where_the_wheel_alone_is_installed(dist, tmp_path):
     assert "FAILED" in lines
 
     # The source archive, from which pip builds the same package.
-    record = run([python, "-m", "pip", "show", "--files", "rowmerge-nb"], tmp_path)
+    names = package_files(python, tmp_path)
+    assert "rowmerge_nb/py.typed" in names
     source = only(dist, "*.tar.gz")
     run(
         [python, "-m", "pip", "install", "--quiet", "--no-deps", "--force-reinstall", source],
         tmp_path,
     )
-    assert run([python, "-m", "pip", "show", "--files", "rowmerge-nb"], tmp_path) == record
+    assert package_files(python, tmp_path) == names
     assert "True" in run(
         [python, "-c", "import rowmerge_nb as rm; print(rm.Engine().catalogs() != [])"], tmp_path
     )

@@ -110,7 +110,7 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     assert run(STATEMENT, home) == ["[2]", "not used", "missing"]
 
 
-@pytest.mark.trial
+@pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
 def test_java_ends_with_whoever_wants_the_cache_also_while_it_writes(tmp_path):
     def writing() -> list[str]:
