@@ -121,12 +121,20 @@ class RowMergeError(Exception):
 
     @classmethod
     def invalid(cls, message: str, *, hint: str | None = None) -> Self:
-        """Return an error INVALID_ARGUMENTS."""
+        """Return an error INVALID_ARGUMENTS.
+
+        >>> str(SetupError.invalid("A folder is missing", hint="Name one."))
+        'INVALID_ARGUMENTS: A folder is missing. Name one.'
+        """
         return cls(message, code="INVALID_ARGUMENTS", hint=hint)
 
     @classmethod
     def unsupported(cls, message: str, *, hint: str | None = None) -> Self:
-        """Return an error NOT_SUPPORTED."""
+        """Return an error NOT_SUPPORTED.
+
+        >>> str(ConnectorError.unsupported("This store has no branches"))
+        'NOT_SUPPORTED: This store has no branches'
+        """
         return cls(message, code="NOT_SUPPORTED", hint=hint)
 
     def __str__(self) -> str:
