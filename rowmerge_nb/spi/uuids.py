@@ -63,6 +63,9 @@ def uuid_texts(column: pa.Array) -> pa.Array:
 def uuid_bytes(column: pa.Array) -> pa.Array:
     """Convert the texts of UUIDs to 16 bytes each; those of NULL are zero.
 
+    Raises:
+        ValueError: a text does not have 36 characters.
+
     >>> uuid_bytes(pa.array(["00010203-0405-0607-0809-0A0b0c0d0e0f"]))[0].as_py() == bytes(range(16))
     True
     """
@@ -77,8 +80,10 @@ def _bytes_of(texts: pa.Array) -> npt.NDArray[np.uint8]:
     if not rows:
         return np.empty(0, np.uint8)
     _, ends, content = texts.buffers()
-    first = int(np.frombuffer(ends, np.int32)[texts.offset])
-    text = np.frombuffer(content, np.uint8)[first : first + rows * _CHARACTERS]
+    offsets = np.frombuffer(ends, np.int32)[texts.offset : texts.offset + rows + 1]
+    if (np.diff(offsets) != _CHARACTERS).any():
+        raise ValueError(f"a UUID is a text of {_CHARACTERS} characters")
+    text = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
     digits = np.empty(rows * _DIGITS, np.uint8)
     for in_text, in_digits, word in _WORDS:
         _column(digits, rows, in_digits, word)[:] = _column(text, rows, in_text, word)

@@ -6,6 +6,7 @@ import random
 import uuid
 
 import pyarrow as pa
+import pytest
 
 from rowmerge_nb.spi.uuids import uuid_bytes, uuid_texts
 
@@ -40,3 +41,9 @@ def test_no_rows_are_no_rows() -> None:
     assert len(uuid_texts(BYTES[:0])) == len(uuid_bytes(TEXTS[:0])) == 0
     assert uuid_texts(pa.nulls(2, pa.binary(16))).to_pylist() == [None, None]
     assert len(uuid_bytes(pa.array([], pa.string()))) == 0
+
+
+@pytest.mark.parametrize("texts", [["12"], [str(UUIDS[0])[:-1], str(UUIDS[1]) + "0"]])
+def test_a_text_of_another_length_is_no_uuid(texts: list[str]) -> None:
+    with pytest.raises(ValueError, match="36 characters"):
+        uuid_bytes(pa.array(texts))

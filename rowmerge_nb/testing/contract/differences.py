@@ -25,7 +25,7 @@ class Kind(StrEnum):
     MISSING = "a row is missing"
     DOUBLED = "a row is there too often"
     NOT_DELETED = "a row was to be deleted and is there"
-    UNEXPECTED = "a row is there that nobody asked for"
+    UNEXPECTED = "an unexpected row is there"
     VALUES = "a row has other values"
 
 
@@ -193,10 +193,10 @@ def _of_key(
         row_kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
     elif not expected_rows and all(value is None for row in seen_rows for value in row):
         row_kind = Kind.UNEXPECTED
-        sentence = f"{plural(len(seen_rows), 'row')} of NULLs that nobody asked for"
+        sentence = f"unexpected: {plural(len(seen_rows), 'row')} of NULLs"
     elif not expected_rows:
         row_kind = Kind.UNEXPECTED
-        sentence = f"row {seen_rows[0]!r} is there, and nobody asked for it"
+        sentence = f"unexpected row {seen_rows[0]!r}"
     elif not seen_rows:
         what = "is missing" if existed else "was to be inserted and is not there"
         row_kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
