@@ -155,19 +155,19 @@ def test_the_reasons_of_a_clicked_row_are_visible_beside_it(page: Page) -> None:
         deviceScaleFactor=1,
         mobile=False,
     )
-    # The notebook is laid out anew for the smaller window: what is scrolled before moves again.
-    width = "document.querySelector('.rx').offsetWidth"
-    page.until(f"800 < {width} && {width} < 980")
     row = "[...document.querySelectorAll('.rx-row')].at(-1)"
-    foot = f"{row}.getBoundingClientRect().bottom"
-    page.until(
-        f"{row}.scrollIntoView({{ block: 'end' }}),"
-        f" await new Promise((done) => setTimeout(done, 200)), 300 < {foot} && {foot} < 768"
-    )
     page.run(f"{row}.click()")
     page.until("document.querySelector('.rx-row:last-child[aria-selected=true]')")
+    width = "document.querySelector('.rx').offsetWidth"
+    page.until(f"800 < {width} && {width} < 980")
+    # The notebook is laid out anew for the smaller window, at its leisure: what was scrolled
+    # before moves again. With the row at the foot of the window the reasons are in the window.
     box = "document.querySelector('.rx-panel .rx-gist').getBoundingClientRect()"
-    page.until(f"{box}.top > 90 && {box}.bottom < 740 && {box}.top < {box}.bottom")
+    page.until(
+        f"{row}.scrollIntoView({{ block: 'end' }}),"
+        " await new Promise((done) => setTimeout(done, 200)),"
+        f" {box}.top > 90 && {box}.bottom < 740 && {box}.top < {box}.bottom"
+    )
     # The report above has the headline.
     assert page.run("return document.querySelector('.rx .rm-out')") is None
     page.call("Emulation.clearDeviceMetricsOverride")
