@@ -123,6 +123,7 @@ def test_the_index_of_the_documentation_names_every_page():
     ] == []
 
 
+@pytest.mark.not_quick
 def test_tests_marked_long_and_trials_run_on_request(tmp_path):
     (tmp_path / "conftest.py").write_text((ROOT / "tests" / "conftest.py").read_text())
     (tmp_path / "test_two.py").write_text(

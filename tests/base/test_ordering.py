@@ -30,6 +30,7 @@ def hashing_calls(source: str) -> list[int]:
     ]
 
 
+@pytest.mark.not_quick
 def test_no_module_of_the_package_hashes_numbers() -> None:
     assert {str(file): lines for file in FILES if (lines := hashing_calls(file.read_text()))} == {}
 

@@ -235,6 +235,7 @@ def test_a_disk_that_is_really_full_is_told_and_nothing_is_lost(
     store.close()
 
 
+@pytest.mark.not_quick
 @LINUX_ROOT
 @pytest.mark.parametrize(("make", "kit"), [(hive, hive_acid_kit), (iceberg, iceberg_kit)])
 def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_it(

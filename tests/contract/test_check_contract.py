@@ -31,6 +31,7 @@ except Exception as error:
 """
 
 
+@pytest.mark.not_quick
 def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> None:
     run = subprocess.run(
         [sys.executable, "-c", CELLS], capture_output=True, text=True, check=False, cwd=ROOT
@@ -49,6 +50,7 @@ def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> N
     assert lines[-1].startswith("INVALID_ARGUMENTS: No check of TestKeyedCell was run.")
 
 
+@pytest.mark.not_quick
 def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_are_written() -> (
     None
 ):

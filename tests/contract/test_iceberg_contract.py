@@ -44,6 +44,7 @@ class TestIceberg(ConnectorContract):
 COPY_ON_WRITE = {"extra_properties": {"write.merge.mode": "copy-on-write"}}
 
 
+@pytest.mark.not_quick
 @pytest.mark.era_in_turn
 class TestIcebergCopyOnWrite(TestIceberg):
     """A sample of the same tables, whose files are rewritten."""
@@ -52,6 +53,7 @@ class TestIcebergCopyOnWrite(TestIceberg):
     types = ("integer", "decimal(38,10)", "varchar", "row(a integer, b varchar)")
 
 
+@pytest.mark.not_quick
 @pytest.mark.era_in_turn
 class TestIcebergVersionThree(TestIceberg):
     """A sample of the same tables, whose deleted rows are in deletion vectors."""

@@ -310,6 +310,7 @@ def test_a_session_of_the_users_substitutes_nothing_either(spark: Any) -> None:
     assert {key: session.conf.get(key) for key in changed} == changed
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("kind", ["hive", "iceberg"])
 def test_tables_named_like_paths_stay_in_the_warehouse_and_take_nothing_with_them(
     kind: str, tmp_path: Path

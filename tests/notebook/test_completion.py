@@ -251,6 +251,7 @@ def test_names_of_python_are_offered_in_braces_and_no_columns(tab, cell, offered
     assert "amount" not in found
 
 
+@pytest.mark.not_quick
 def test_other_cells_are_left_alone(tab):
     assert "limit" in tab("lim|")
     assert tab("%%merged\nMERGE INTO acc|") != ["accounts"]

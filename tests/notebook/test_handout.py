@@ -36,6 +36,7 @@ def cells_of(path: Path) -> Any:
     return notebook.cells
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("name", NAMES)
 def test_students_get_questions_without_answers(folder: Path, name: str) -> None:
     original = cells_of(ROOT / "notebooks" / name)
@@ -68,6 +69,7 @@ def test_a_folder_with_a_handout_is_not_overwritten(folder: Path) -> None:
     assert (folder / "students" / NAMES[0]).stat().st_mtime_ns == before
 
 
+@pytest.mark.not_quick
 def test_some_notebooks_can_be_named(tmp_path: Path) -> None:
     path = ROOT / "notebooks" / NAMES[2]
     assert run(str(tmp_path / "a"), str(path)).returncode == 0

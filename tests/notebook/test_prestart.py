@@ -346,6 +346,7 @@ def test_a_session_of_the_users_takes_the_place_of_an_unused_spark(started: Any)
     assert len(kernel.java()) == 1
 
 
+@pytest.mark.not_quick
 def test_the_first_statement_shows_the_error_of_a_start_that_fails(started: Any) -> None:
     kernel = started(ROWMERGE_CORES="many")
     loaded = kernel.run("%load_ext rowmerge_nb")

@@ -194,6 +194,7 @@ class Kept:
         pass
 
 
+@pytest.mark.not_quick
 def test_the_oracle_agrees_with_other_engines(other: Backend) -> None:
     summary = fuzz(lambda: (Oracle(), [Kept(other)]), range(400), 2026)
     assert summary.failures == [], summary.failures[0].text(2026)

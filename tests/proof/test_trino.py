@@ -112,6 +112,7 @@ def test_pages_of_rows_are_put_together(server: Server) -> None:
     assert (answer.rows, answer.count) == ([[1], [2]], 2)
 
 
+@pytest.mark.not_quick
 def test_tables_are_made_in_a_schema_that_is_dropped_in_the_end(server: Server) -> None:
     server.answers = {
         "DELETE": [{"updateCount": 1}],
@@ -137,6 +138,7 @@ def test_tables_are_made_in_a_schema_that_is_dropped_in_the_end(server: Server) 
     ]
 
 
+@pytest.mark.not_quick
 def test_an_error_has_the_class_that_its_code_means(server: Server) -> None:
     message = "One MERGE target table row matched more than one source row"
     server.answers = {
@@ -150,6 +152,7 @@ def test_an_error_has_the_class_that_its_code_means(server: Server) -> None:
         TrinoClient(server.url).run("DELETE FROM target")
 
 
+@pytest.mark.not_quick
 def test_what_trino_itself_fails_at_says_nothing(server: Server) -> None:
     server.answers = {
         "DELETE": [{"error": {"errorName": "GENERIC_INTERNAL_ERROR", "message": "Invalid node"}}]

@@ -157,6 +157,7 @@ def test_the_package_is_that_of_the_folder(tmp_path):
     assert re.search(r"^final class TestShop$", text, re.MULTILINE)
 
 
+@pytest.mark.not_quick
 def test_what_cannot_be_written_is_refused_and_no_file_remains(tmp_path):
     done, java = replay(MERGE, make_shop), tmp_path / "TestShop.java"
     older = case(

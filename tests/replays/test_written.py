@@ -55,6 +55,7 @@ def pytest_on(folder: Path, file: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("bug", ["price 7 is refused", "new rows of updates twice"])
 def test_the_test_fails_on_the_broken_connector_and_passes_on_the_mended_one(
     bug: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

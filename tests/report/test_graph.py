@@ -88,6 +88,7 @@ def test_text_fits_into_the_drawing(name):
         assert float(element.get("x")) + length <= width
 
 
+@pytest.mark.not_quick
 def test_bytes_do_not_depend_on_fonts(tmp_path):
     """Another font configuration, another process, another hash seed: the same bytes."""
     (tmp_path / "fonts.conf").write_text(

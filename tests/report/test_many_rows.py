@@ -61,6 +61,7 @@ def calls_of(action: Callable[[], object]) -> int:
     return count
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize("form", ["report", "explorer", "file", "why"])
 def test_ten_times_as_many_rows_are_drawn_by_as_many_calls(form: str, tmp_path: Path) -> None:
     forms: dict[str, Callable[[Trace], object]] = {

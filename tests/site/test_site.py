@@ -124,6 +124,7 @@ def test_the_search_ranks_reference_pages_below_guides():
     assert pattern.search("docs/decisions/joins")
 
 
+@pytest.mark.not_quick
 def test_the_page_of_errors_has_every_code_that_is_raised_and_no_other():
     raised, texts = set(), set()
     for path in (ROOT / "rowmerge_nb").rglob("*.py"):

@@ -33,7 +33,10 @@ from tests.connectors.iceberg.kit import (
 )
 from tests.connectors.iceberg.test_notes import STATEMENTS, executing
 
-pytestmark = pytest.mark.filterwarnings("ignore:No preferred file implementation")
+pytestmark = [
+    pytest.mark.not_quick,
+    pytest.mark.filterwarnings("ignore:No preferred file implementation"),
+]
 
 
 @pytest.fixture
@@ -64,6 +67,7 @@ def run(store: IcebergConnector, kind: str) -> None:
 VALUES = ("", "x", "-5", "9" * 40, "nonsense://a/b", "truncate(0)")
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize(
     "name",
     [

@@ -251,6 +251,7 @@ def test_the_entry_of_a_warehouse_s_file_does_not_name_a_server_either(
         assert not was_asked()
 
 
+@pytest.mark.not_quick
 def test_a_server_is_asked_that_the_catalog_s_configuration_names(
     tmp_path: Path, server: tuple[int, Callable[[], bool]]
 ) -> None:

@@ -154,6 +154,7 @@ def test_a_connector_in_python_has_no_debugger_of_java():
         rm.replay(CASE, MemoryConnector, debug=free_port())
 
 
+@pytest.mark.not_quick
 def test_the_calls_of_tasks_or_of_the_coordinator_are_made_in_the_debugged_process(
     tmp_path, monkeypatch
 ):

@@ -33,6 +33,7 @@ def interrupt() -> None:
     raise KeyboardInterrupt
 
 
+@pytest.mark.not_quick
 def test_nobody_else_in_engine_or_notebook_speaks_of_the_interrupt_of_the_keyboard() -> None:
     """Connectors may: their drivers lose interrupts in ways of their own."""
     speaking = [

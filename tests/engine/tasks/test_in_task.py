@@ -94,6 +94,7 @@ def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool
     assert found == [(30, 3), *([(10, None), (20, None), (40, None)] if full else [])]
 
 
+@pytest.mark.not_quick
 @pytest.mark.each_value
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("rest", [None, '"w" % 2 = 0'])

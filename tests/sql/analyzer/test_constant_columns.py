@@ -17,6 +17,7 @@ from rowmerge_nb.sql.analyzer.rows.constant_columns import (
 from tests.sql.literals import LITERALS
 
 
+@pytest.mark.not_quick
 @settings(max_examples=300, deadline=None)
 @given(some.lists(LITERALS.filter(lambda text: text != "x'0'"), min_size=1, max_size=6))
 def test_literals_by_the_column_are_the_constants_of_each(texts: list[str]) -> None:

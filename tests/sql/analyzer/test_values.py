@@ -34,6 +34,7 @@ def _understood(statement: str) -> Any:
         )
 
 
+@pytest.mark.not_quick
 @settings(max_examples=400, deadline=None)
 @given(
     rows(), some.sampled_from(["", "", " ORDER BY 1", " foo", " UNION ALL VALUES 1", " +", ", ("])

@@ -100,6 +100,7 @@ def test_a_statement_with_broken_tokens_is_understood_or_refused(sql: str) -> No
     looked_at(sql)
 
 
+@pytest.mark.not_quick
 @settings(max_examples=150, derandomize=True, deadline=None, database=None)
 @given(
     some.lists(

@@ -37,6 +37,7 @@ CHAINS: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.not_quick
 @pytest.mark.only("OR", "OR of equal columns", "- of decimals", "|| of an array")
 @pytest.mark.parametrize("form", CHAINS)
 def test_a_chain_of_the_greatest_length_needs_no_room_on_the_stack(
@@ -46,6 +47,7 @@ def test_a_chain_of_the_greatest_length_needs_no_room_on_the_stack(
     assert isinstance(meaning(CHAINS[form](LONGEST_CHAIN)), DeleteAnalysis | UpdateAnalysis)
 
 
+@pytest.mark.not_quick
 @pytest.mark.only("AND", "+", "*", "||")
 @pytest.mark.parametrize("form", CHAINS)
 def test_a_chain_with_one_term_more_is_refused(form: str) -> None:

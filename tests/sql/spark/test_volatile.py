@@ -118,6 +118,7 @@ def test_the_arguments_of_every_function_are_written_once() -> None:
     assert seen > 150
 
 
+@pytest.mark.not_quick
 @pytest.mark.parametrize(
     ("value", "count"),
     [

@@ -11,6 +11,7 @@ from rowmerge_nb.sql.tree.literal_runs import LiteralRun
 from tests.sql.literals import at_once, rows
 
 
+@pytest.mark.not_quick
 @settings(max_examples=300, deadline=None)
 @given(rows())
 def test_every_literal_has_the_place_of_its_tokens(written: str) -> None:

@@ -174,6 +174,7 @@ def packed_rows() -> bytes:
     )
 
 
+@pytest.mark.not_quick
 def test_a_packed_record_is_refused_with_what_it_would_take(tmp_path: Path) -> None:
     path = record_with(tmp_path / "a.record", **{"rows.arrow": packed_rows()})
     error = refused(path)

@@ -95,6 +95,7 @@ def undone(statement: Statement) -> None:
         statement.rollback()
 
 
+@pytest.mark.not_quick
 def test_a_server_that_is_stopped_while_rows_are_read_is_told(server: Server) -> None:
     statement = Statement(server.database, "shelf")
     splits = statement.splits()

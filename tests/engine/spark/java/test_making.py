@@ -161,6 +161,7 @@ def test_a_home_that_cannot_be_written_is_told(monkeypatch):
     assert "XDG_CACHE_HOME" in caught.value.hint
 
 
+@pytest.mark.not_quick
 def test_nothing_is_made_while_statements_run_or_come_often():
     made: list[float] = []
     idle = IdleMaking(seconds=2)
@@ -213,6 +214,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.not_quick
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
 def test_the_recording_process_ends_with_whoever_started_it():
     def lives(process: int) -> bool:
