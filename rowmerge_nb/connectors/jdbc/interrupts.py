@@ -10,9 +10,12 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import TypeVar
+from typing import Final, TypeVar
 
 T = TypeVar("T")
+
+_WAIT_SECONDS: Final = 0.1
+"""How long an interrupt may go unseen that arrives as the main thread begins to wait."""
 
 
 def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
@@ -41,7 +44,9 @@ def interruptible(call: Callable[[], T], cancel: Callable[[], object]) -> T:
         started = True
         begin.set()
         # Not join(): before Python 3.13, a thread counts as ended if join() was interrupted.
-        answer.exception()
+        while not answer.done():
+            with suppress(TimeoutError):
+                answer.exception(_WAIT_SECONDS)
     except KeyboardInterrupt:
         if not started:
             is_abandoned.append(True)

@@ -51,8 +51,8 @@ def test_a_call_that_was_interrupted_has_ended_before_the_interrupt_is_raised() 
 
     def call() -> None:
         os.kill(os.getpid(), signal.SIGINT)
-        cancelled.wait(10)
-        ended.append("ended")
+        if cancelled.wait(10):
+            ended.append("ended")
 
     with pytest.raises(KeyboardInterrupt):
         interruptible(call, cancelled.set)
