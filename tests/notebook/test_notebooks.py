@@ -42,8 +42,8 @@ OF_OTHER_ENGINES = (
 )
 
 
-TWICE = {"07", "09"}
-"""The notebooks that the trials run twice: between them they have every store and both flows."""
+TWICE = {"09"}
+"""The notebooks that the trials run twice: this one has every store."""
 
 
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)

@@ -68,7 +68,7 @@ def made_in(home: Path) -> Path:
     return directory
 
 
-@pytest.mark.trial
+@pytest.mark.long
 def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     home, kept = tmp_path / "a home", tmp_path / "kept"
     home.mkdir()
