@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -10,6 +10,8 @@ import pyarrow.compute as pc
 
 if TYPE_CHECKING:
     import numpy.typing as npt
+
+W = TypeVar("W", bound=np.unsignedinteger)
 
 _BYTES: Final = 16
 _DIGITS: Final = 32
@@ -50,7 +52,9 @@ def uuid_texts(column: pa.Array) -> pa.Array:
     for at in _HYPHENS:
         text[at::_CHARACTERS] = ord("-")
     for in_text, in_digits, word in _WORDS:
-        _column(text, rows, in_text, word)[:] = _column(digits, rows, in_digits, word)
+        words_at(text, word, rows, in_text, _CHARACTERS)[:] = words_at(
+            digits, word, rows, in_digits, _DIGITS
+        )
     offsets = np.arange(0, _CHARACTERS * (rows + 1), _CHARACTERS, dtype=np.int32)
     texts = pa.StringArray.from_buffers(rows, pa.py_buffer(offsets), pa.py_buffer(text))
     return (
@@ -86,13 +90,19 @@ def _bytes_of(texts: pa.Array) -> npt.NDArray[np.uint8]:
     text = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
     digits = np.empty(rows * _DIGITS, np.uint8)
     for in_text, in_digits, word in _WORDS:
-        _column(digits, rows, in_digits, word)[:] = _column(text, rows, in_text, word)
+        words_at(digits, word, rows, in_digits, _DIGITS)[:] = words_at(
+            text, word, rows, in_text, _CHARACTERS
+        )
     numbers: npt.NDArray[np.uint8] = _NUMBERS.take(digits.view(np.uint16))
     return numbers
 
 
-def _column(
-    codes: npt.NDArray[np.uint8], rows: int, start: int, word: type[np.unsignedinteger]
-) -> npt.NDArray[np.unsignedinteger]:
-    """Return a word of each row."""
-    return np.ndarray((rows,), word, codes.data, start, (len(codes) // rows,))
+def words_at(
+    codes: npt.NDArray[np.uint8], word: type[W], count: int, start: int, stride: int
+) -> npt.NDArray[W]:
+    r"""Return bytes as words, without a copy: one every ``stride`` bytes, which may overlap.
+
+    >>> words_at(np.arange(6, dtype=np.uint8), np.uint16, 2, 1, 3).tobytes()
+    b'\x01\x02\x04\x05'
+    """
+    return np.ndarray((count,), word, codes.data, start, (stride,))

@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.row_hashes import row_hashes
+from rowmerge_nb.spi.uuids import words_at
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -83,7 +84,9 @@ def _with_texts(hashes: Hashes, column: pa.Array) -> Hashes:
     if length >= _WORD and bool((lengths == length).all()):
         return _with_equally_long(hashes, text, length)
     # The last word of the last text may extend beyond it.
-    words = _words(np.concatenate([text, np.zeros(_WORD, np.uint8)]), len(text) + 1, 0, 1)
+    words = words_at(
+        np.concatenate([text, np.zeros(_WORD, np.uint8)]), np.uint64, len(text) + 1, 0, 1
+    )
     hashes = _mixed(hashes ^ words[starts] & _MASKS[np.minimum(lengths, _WORD)])
     rows = np.flatnonzero(lengths > _WORD)
     at = _WORD
@@ -101,10 +104,10 @@ def _with_equally_long(hashes: Hashes, text: npt.NDArray[np.uint8], length: int)
     """Add texts of equal length, which need no masks. The hashes equal those of `_with_texts`."""
     whole = length // _WORD * _WORD
     for at in range(0, whole, _WORD):
-        hashes = _mixed(hashes ^ _words(text, len(hashes), at, length))
+        hashes = _mixed(hashes ^ words_at(text, np.uint64, len(hashes), at, length))
     if length > whole:
         # The last word overlaps the previous one: shift out the bytes that were already added.
-        last = _words(text, len(hashes), length - _WORD, length) >> np.uint64(
+        last = words_at(text, np.uint64, len(hashes), length - _WORD, length) >> np.uint64(
             8 * (whole + _WORD - length)
         )
         hashes = _mixed(hashes ^ last)
@@ -134,14 +137,10 @@ def equal_texts(one: npt.NDArray[np.void], other: npt.NDArray[np.void]) -> npt.N
     if not len(one):
         return equal
     for at in starts:
-        equal &= _words(letters, len(one), at, length) == _words(
-            other_letters, len(one), at, length
+        equal &= words_at(letters, np.uint64, len(one), at, length) == words_at(
+            other_letters, np.uint64, len(one), at, length
         )
     return equal
-
-
-def _words(text: npt.NDArray[np.uint8], count: int, start: int, stride: int) -> Hashes:
-    return np.ndarray((count,), np.uint64, text.data, start, (stride,))
 
 
 def _mixed(words: Hashes) -> Hashes:
