@@ -10,10 +10,8 @@ from typing import Any
 import pyarrow as pa
 
 from rowmerge_nb import spi
-from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, ConnectorTableMetadata, parse_type
+from rowmerge_nb.testing.examples import price_store
 
-KEY = ColumnHandle("id", parse_type("bigint"))
-COLUMNS = (ColumnMetadata("id", KEY.type), ColumnMetadata("price", parse_type("double")))
 ROWS = [[1, 9.5], [2, 3.0], [3, 7.25]]
 Changes = list[tuple[int, int, int, float]]
 
@@ -41,26 +39,14 @@ class RowsFile:
         self.path.write_text(json.dumps(rows + new * times))
 
 
-class Metadata(spi.ConnectorMetadata):
+class Metadata(price_store.Metadata):
     def __init__(self, store: DirectStore) -> None:
         self.store = store
-
-    def get_table_handle(self, session, name):
-        return spi.ConnectorTableHandle() if name.table == "prices" else None
-
-    def get_table_metadata(self, session, table):
-        return ConnectorTableMetadata(spi.SchemaTableName("default", "prices"), COLUMNS)
-
-    def get_row_change_paradigm(self, session, table):
-        return spi.RowChangeParadigm.CHANGE_ONLY_UPDATED_COLUMNS
-
-    def get_merge_row_id_column_handle(self, session, table):
-        return KEY
 
     def begin_merge(self, session, table, updated_columns=None):
         if self.store.bug == "begin fails":
             raise OSError("There is no transaction")
-        return spi.ConnectorMergeTableHandle(table)
+        return super().begin_merge(session, table, updated_columns)
 
     def finish_merge(self, session, handle, fragments):
         changes = [change for fragment in fragments for change in json.loads(fragment)]
