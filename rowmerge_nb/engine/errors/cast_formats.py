@@ -5,15 +5,15 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rowmerge_nb.sql.analyzer.expressions.date_texts import YEAR_LAST, layouts_of
+
 _FAILURE: Final = re.compile(
     r"Value cannot be cast to (?P<dated>date|timestamp): (?P<text>.*)"
     r"|Cannot cast '(?P<number>.*)' to (?P<type>DOUBLE|REAL|BIGINT|INT|DECIMAL\(.*\))"
     r"|Cannot cast VARCHAR '(?P<digits>.*)' to (?P<decimal>DECIMAL\(.*\)).*",
     re.DOTALL,
 )
-_DATE: Final = re.compile(
-    r"\s*(\d{1,2})([./-])(\d{1,2})\2(\d{4}|\d{2})(\s+\d{1,2}:\d{2}(:\d{2})?)?\s*"
-)
+_DATED: Final = re.compile(r"\s*(\S+?)(\s+\d{1,2}:\d{2}(:\d{2})?)?\s*")
 _ISO: Final = re.compile(
     r"\s*\d{4}-\d{2}-\d{2}T\d{2}(?::\d{2}){0,2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?\s*"
 )
@@ -37,18 +37,15 @@ def format_hint(message: str) -> str | None:
 def _date_step(text: str, type_name: str) -> str | None:
     if _ISO.fullmatch(text):
         return f"Write CAST(from_iso8601_timestamp(x) AS {type_name})."
-    parts = _DATE.fullmatch(text)
-    if parts is None:
+    match = _DATED.fullmatch(text)
+    layouts = () if match is None else layouts_of([match[1]], YEAR_LAST)
+    if match is None or not layouts:
         return None
-    first, sign, second, year, time, seconds = parts.groups()
-    tail = f"{sign}{'%Y' if len(year) == 4 else '%y'}"
-    tail += "" if time is None else " %H:%i:%s" if seconds else " %H:%i"
-    day_first, month_first = f"'%d{sign}%m{tail}'", f"'%m{sign}%d{tail}'"
-    american = int(second) > 12
-    step = f"Write CAST(date_parse(x, {month_first if american else day_first}) AS {type_name})"
-    if max(int(first), int(second)) > 12:
+    clock = "" if match[2] is None else " %H:%i:%s" if match[3] else " %H:%i"
+    step = f"Write CAST(date_parse(x, '{layouts[0]}{clock}') AS {type_name})"
+    if len(layouts) == 1:
         return f"{step}."
-    return f"{step} if the day is first, and {month_first} if the month is."
+    return f"{step} if the day is first, and '{layouts[1]}{clock}' if the month is."
 
 
 def _number_step(text: str, type_name: str) -> str | None:

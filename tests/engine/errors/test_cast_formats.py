@@ -43,7 +43,12 @@ def test_a_failed_cast_names_the_format_of_its_value(message, step):
 
 @pytest.mark.parametrize(
     "message",
-    ["Value cannot be cast to date: soon", "Cannot cast 'abc' to DOUBLE", "duplicate keys"],
+    [
+        "Value cannot be cast to date: soon",
+        "Value cannot be cast to date: 31/02/2026",
+        "Cannot cast 'abc' to DOUBLE",
+        "duplicate keys",
+    ],
 )
 def test_other_values_have_no_format(message):
     assert format_hint(message) is None

@@ -21,21 +21,23 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Typed
 
 ISO: Final = "%Y-%m-%d"
+YEAR_LAST: Final = tuple(
+    sign.join(parts)
+    for sign, parts in product(
+        "/.-",
+        (
+            ("%d", "%m", "%Y"),
+            ("%m", "%d", "%Y"),
+            ("%d", "%m", "%y"),
+            ("%m", "%d", "%y"),
+        ),
+    )
+)
+"""Layouts in digits that begin with the day or the month."""
 _LAYOUTS: Final = (
     ISO,
     "%Y%m%d",
-    *(
-        sign.join(parts)
-        for sign, parts in product(
-            "/.-",
-            (
-                ("%d", "%m", "%Y"),
-                ("%m", "%d", "%Y"),
-                ("%d", "%m", "%y"),
-                ("%m", "%d", "%y"),
-            ),
-        )
-    ),
+    *YEAR_LAST,
     "%Y/%m/%d",
     "%d %b %Y",
     "%d-%b-%Y",
@@ -96,7 +98,7 @@ def parse_pattern(layout: str) -> str:
     return layout.replace("%B", "%M")
 
 
-def layouts_of(texts: Iterable[str]) -> tuple[str, ...]:
+def layouts_of(texts: Iterable[str], layouts: Iterable[str] = _LAYOUTS) -> tuple[str, ...]:
     """Return the layouts that each of some texts has.
 
     >>> layouts_of(["31/12/2026", "01/02/2026"])
@@ -110,7 +112,7 @@ def layouts_of(texts: Iterable[str]) -> tuple[str, ...]:
     if not distinct:
         return ()
     return tuple(
-        layout for layout in _LAYOUTS if all(_date(text, layout) is not None for text in distinct)
+        layout for layout in layouts if all(_date(text, layout) is not None for text in distinct)
     )
 
 
