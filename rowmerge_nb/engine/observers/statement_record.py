@@ -50,7 +50,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.engine.tasks.scan import ScanPass
-    from rowmerge_nb.spi.handles import ConnectorTableHandle
+    from rowmerge_nb.plan.plan_nodes import Output
+    from rowmerge_nb.spi.handles import ColumnHandle, ConnectorTableHandle
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 IN_TASKS: Final = frozenset(
     {
@@ -121,14 +123,13 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
     """Return the record; None for a statement that hands no rows to a connector, and if no pages
     were kept.
     """
-    analysis, target = run.analysis, run.transaction.target
-    is_recorded = isinstance(analysis, RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
+    target, plan = run.transaction.target, run.plan
     if (
-        not is_recorded
+        not isinstance(run.analysis, RowChangeAnalysis | InsertAnalysis | CreateTableAnalysis)
         or target is None
         or (target.handle is None and run.transaction.insert_handle is None)
         or target.metadata is None
-        or run.plan is None
+        or plan is None
     ):
         return None
     failure = _failed_call(run.account, error)
@@ -136,24 +137,39 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         return None
     begun_handle: ConnectorTableHandle | None = getattr(run, "handle", None)
     flow = Flow.MERGE if begun_handle is None else Flow.UPDATABLE
-    scan = next(
-        (
-            node
-            for node in chain(run.plan)
-            if isinstance(node, TableScan) and node.row_id is not None
-        ),
-        None,
+    scans = (
+        node for node in chain(plan) if isinstance(node, TableScan) and node.row_id is not None
     )
-    row_id = scan.row_id_columns[0] if scan is not None else None
-    scans = run.transaction.scans.observations
+    row_id = next((scan.row_id_columns[0] for scan in scans), None)
+    record = replace(_of_pages(run, target, plan, row_id, flow), failure=failure)
+    if not _can_read_target(run, record, error):
+        return record
+    if target.handle is None:
+        # CREATE TABLE AS: the table did not exist.
+        return replace(
+            record, rows=pa.RecordBatch.from_pylist([], schema=record.schema), row_count=0
+        )
+    task = run.transaction.scans.observations.whole_target(target, row_id, begun_handle)
+    return _with_rows(run, record, task)
+
+
+def _of_pages(
+    run: StatementRun,
+    target: TableBinding,
+    plan: Output,
+    row_id: ColumnHandle | None,
+    flow: Flow,
+) -> Record:
+    """Return the record without the target's rows."""
+    assert target.metadata is not None
     pages, left_out = _pages(run.account, run.options.keeping.most_bytes)
     processor = next(
-        (node for node in chain(run.plan) if isinstance(node, MergeProcessor | DeleteProject)), None
+        (node for node in chain(plan) if isinstance(node, MergeProcessor | DeleteProject)), None
     )
-    update = next((node for node in chain(run.plan) if isinstance(node, UpdateRows)), None)
-    record = Record(
-        statement=analysis.text,
-        kind=kind_of(analysis),
+    update = next((node for node in chain(plan) if isinstance(node, UpdateRows)), None)
+    return Record(
+        statement=run.analysis.text,
+        kind=kind_of(run.analysis),
         name=target.name,
         connector=run.services.connector,
         paradigm=run.paradigm,
@@ -173,22 +189,17 @@ def _record_of(run: StatementRun, error: RowMergeError | None) -> Record | None:
         left_out=left_out,
         every=run.options.keeping.every,
         calls=run.calls(),
-        failure=failure,
     )
+
+
+def _can_read_target(run: StatementRun, record: Record, error: RowMergeError | None) -> bool:
     # Reading has failed already; or it would wait for a new process of the store; or it would open
     # page sources that change rows, without the option record.
-    if (
-        (failure is not None and failure.method in READING)
+    return not (
+        (record.failure is not None and record.failure.method in READING)
         or (error is not None and error.code == HOST_TERMINATED)
-        or (begun_handle is not None and not run.options.keeping.always)
-    ):
-        return record
-    if target.handle is None:
-        # CREATE TABLE AS: the table did not exist.
-        return replace(
-            record, rows=pa.RecordBatch.from_pylist([], schema=record.schema), row_count=0
-        )
-    return _with_rows(run, record, scans.whole_target(target, row_id, begun_handle))
+        or (record.flow is Flow.UPDATABLE and not run.options.keeping.always)
+    )
 
 
 def _failed_call(account: Account | None, error: RowMergeError | None) -> RecordedFailure | None:
