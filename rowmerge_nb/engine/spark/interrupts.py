@@ -41,7 +41,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
-from typing import Any, Final, NoReturn, TypeVar
+from typing import Any, Final, Generic, NoReturn, TypeVar
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.base.front_end import orphans_command
@@ -166,54 +166,71 @@ def run_cancellable(
         StatementInterrupted: an interrupt came, and the work has ended or was not begun.
         RowMergeError: the error of `find_loss`, after the end of the work.
     """
-    answer: list[T] = []
-    failures: list[BaseException] = []
-    # Before Python 3.13, a thread whose join() was interrupted counts as ended.
-    start_event, end_event = threading.Event(), threading.Event()
-    given_up = False
+    action = _Action(work)
     loss: RowMergeError | None = None
-
-    def run() -> None:
-        start_event.wait()
-        if given_up:
-            return
-        try:
-            answer.append(work())
-        except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
-            failures.append(error)
-        finally:
-            end_event.set()
-
-    thread = threading.Thread(target=run, name="rowmerge_nb-action", daemon=True)
     try:
-        thread.start()
-        start_event.set()
-        while not end_event.is_set():
+        action.start()
+        while not action.end_event.is_set():
             # PySpark's own handler calls Spark, which a second interrupt must not break.
             with interrupts_afterwards():
-                end_event.wait(0.1)
-            if loss is None and not end_event.is_set():
+                action.end_event.wait(0.1)
+            if loss is None and not action.end_event.is_set():
                 loss = find_loss()
             if loss is not None or cancelled.is_set():
                 cancel()
     except KeyboardInterrupt as interrupt:
         # An interrupt during the start must not leave the thread running.
-        given_up = not start_event.is_set()
-        start_event.set()
+        action.give_up()
         # After a second interrupt, the rollback must still wait for the work.
         with interrupts_put_off():
-            while not given_up and not end_event.is_set():
+            while not action.given_up and not action.end_event.is_set():
                 cancel()
-                end_event.wait(0.1)
+                action.end_event.wait(0.1)
         raise StatementInterrupted(
             f"The statement was interrupted; {ended_work}", step="run"
         ) from interrupt
     # Work that has ended before it was cancelled explains the loss better.
-    if loss is not None and not answer:
+    if loss is not None and not action.answer:
         raise loss
-    if failures:
-        raise failures[0]
-    return answer[0]
+    if action.failures:
+        raise action.failures[0]
+    return action.answer[0]
+
+
+class _Action(Generic[T]):
+    """A thread that works once it is started, unless it is given up before.
+
+    Before Python 3.13, a thread whose ``join`` was interrupted counts as ended, so an event says
+    when the work ends.
+    """
+
+    def __init__(self, work: Callable[[], T]) -> None:
+        self.answer: list[T] = []
+        self.failures: list[BaseException] = []
+        self.end_event = threading.Event()
+        self.given_up = False
+        self._work = work
+        self._start_event = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="rowmerge_nb-action", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+        self._start_event.set()
+
+    def give_up(self) -> None:
+        self.given_up = not self._start_event.is_set()
+        self._start_event.set()
+
+    def _run(self) -> None:
+        self._start_event.wait()
+        if self.given_up:
+            return
+        try:
+            self.answer.append(self._work())
+        except BaseException as error:  # noqa: BLE001 - it is raised in the caller's thread
+            self.failures.append(error)
+        finally:
+            self.end_event.set()
 
 
 def to_its_end(call: Callable[[], object]) -> bool:
