@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -85,21 +86,26 @@ def case(
         channels=tuple(channels),
         row_count=len(rows),
     )
-    values = [[*row, *([] if empty.row_id is None else [index])] for index, row in enumerate(rows)]
+    return _with_rows(empty, rows, pages)
+
+
+def _with_rows(
+    record: Record,
+    rows: Sequence[Sequence[Any]],
+    pages: Sequence[tuple[int, Sequence[Sequence[Any]]]],
+) -> Record:
+    values = [[*row, *([] if record.row_id is None else [index])] for index, row in enumerate(rows)]
     try:
         handed_pages = tuple(
-            HandedPage(number, _page(empty, page, len(rows))) for number, page in pages
+            HandedPage(number, _page(record, page, len(rows))) for number, page in pages
         )
-        target = _batch(values, empty.schema)
+        return replace(record, pages=handed_pages, rows=_batch(values, record.schema))
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise RowMergeError.invalid(
             "The values do not make pages of the columns"
-            f" {', '.join(f'{n} {k}' for n, k in columns.items())}: {error_text(error)}",
+            f" {', '.join(f'{c.name} {c.type}' for c in record.columns)}: {error_text(error)}",
             hint="A row has a value for every column.",
         ) from error
-    from dataclasses import replace
-
-    return replace(empty, pages=handed_pages, rows=target)
 
 
 def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.RecordBatch:
