@@ -36,7 +36,7 @@ from rowmerge_nb.replays.rows import (
     rows_left,
 )
 from rowmerge_nb.replays.split import ReplayedSplits
-from rowmerge_nb.replays.table import Prepared, prepared_table
+from rowmerge_nb.replays.table import Prepared, check_make_table, prepared_table
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.page import row_ids_of
 from rowmerge_nb.trace.record import HandedPage, Record
@@ -226,12 +226,7 @@ def replay(
             a port in use; NOT_SUPPORTED if the table cannot be created. Errors of the connector are in the result.
     """
     loaded, origin = _record(record), ReplayOrigin.of(connector)
-    checked(
-        make_table,
-        "make_table",
-        lambda value: value is None or callable(value),
-        "a function of connector, metadata and rows",
-    )
+    check_make_table(make_table)
     numbers, last = _selection(loaded, writer, split, call)
     initial = Replay(loaded, origin, numbers, last, make_table)
     port, of_coordinator = checked_port(debug), is_of_coordinator(loaded, call)
@@ -239,13 +234,7 @@ def replay(
         open_connector = stack.enter_context(origin.opened())
         wait = partial(debugged, open_connector, port, coordinator=of_coordinator)
         stack.enter_context(wait(before_tables=True))
-        prepared = prepared_table(
-            open_connector,
-            loaded,
-            make_table,
-            is_own=origin.is_own,
-            creates_schema=origin.may_create_schema,
-        )
+        prepared = prepared_table(open_connector, loaded, make_table, origin)
         notice = ""
         try:
             with wait(before_tables=False):

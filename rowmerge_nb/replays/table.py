@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, checked, error_text
 from rowmerge_nb.replays.replayed_statement import LocalStatement
 from rowmerge_nb.replays.rows import NOT_FOUND, data_of, places_in
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -23,6 +23,7 @@ from rowmerge_nb.spi.values import python_values
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from rowmerge_nb.replays.origin import ReplayOrigin
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.page import Page
     from rowmerge_nb.trace.record import Record
@@ -66,16 +67,22 @@ class Prepared:
         return ""
 
 
+def check_make_table(make_table: Any) -> None:
+    checked(
+        make_table,
+        "make_table",
+        lambda value: value is None or callable(value),
+        "a function of connector, metadata and rows",
+    )
+
+
 def prepared_table(
-    connector: Connector,
-    record: Record,
-    make_table: Any,
-    *,
-    is_own: bool,
-    creates_schema: bool,
+    connector: Connector, record: Record, make_table: Any, origin: ReplayOrigin
 ) -> Prepared:
     """Find or create a table with a record's rows, or raise NOT_SUPPORTED."""
-    name = SchemaTableName(_schema_in(connector, record, creates=creates_schema), record.name[2])
+    is_own = origin.is_own
+    schema = _schema_in(connector, record, creates=origin.may_create_schema)
+    name = SchemaTableName(schema, record.name[2])
     if record.rows is None:
         return Prepared(
             name,

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.errors import RowMergeError, checked, error_text
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.replays.origin import ReplayOrigin
+from rowmerge_nb.replays.table import check_make_table
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import parse_type
@@ -95,7 +96,8 @@ def interleave(
         paradigm,
         patience,
     )
-    _check_limits(make_table, patience, most)
+    check_make_table(make_table)
+    _check_limits(patience, most)
     if table is not None:
         setup = replace(setup, known=_existing_table(table, setup.origin))
     statements = (_statement(first, "first", columns), _statement(second, "second", columns))
@@ -341,13 +343,7 @@ def _drop(connector: Connector, name: SchemaTableName) -> None:
         raise
 
 
-def _check_limits(make_table: Any, patience: Any, most: Any) -> None:
-    checked(
-        make_table,
-        "make_table",
-        lambda value: value is None or callable(value),
-        "a function of connector, metadata and rows",
-    )
+def _check_limits(patience: Any, most: Any) -> None:
     checked(
         patience,
         "patience",
