@@ -290,47 +290,13 @@ class ExpressionReader(PrimaryReader):
         return value
 
     def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
+        """Parse the fields, methods and subscripts behind a value."""
         for _ in range(DEEPEST_TREE):
-            if (
-                self.token.word == "."
-                and self.ahead().word == "*"
-                and start == self.undecided_primary
-            ):
-                self.starred = self.index
-                return value
-            if self.token.word == "." and self.at_identifier(self.ahead()):
-                self.take()
-                field = self.identifier()
-                if self.token.word == "(" and isinstance(value, s.Name):
-                    value = self.call_behind(start, value.parts, field)
-                    continue
-                if self.token.word == "(":
-                    self.skip_method(start)
-                    continue
-                value = self._dereferenced(start, value, field)
-                if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
-                    self.note_looked("'('", "'::'")
-            elif self.token.word == "." and self.ahead().kind is TokenKind.WORD:
-                # Only the name of a method may be a reserved word.
-                self.take()
-                method = self.take()
-                self.restart()
-                if isinstance(value, s.Name):
-                    arguments = self.method_arguments()
-                    value = s.MethodCall(self.span_from(start), value, method.text, arguments)
-                    continue
-                self.skip_method(start)
-            elif self.token.word == "." and self.ahead().kind in STRINGS:
-                self.take()
-                span = self.token.span
-                value = self._dereferenced(start, value, Identifier(self.string(), span))
-            elif self.token.word == "." and self._gives_up_name():
-                self.restart()
-                return value
-            elif self.token.word == ".":
-                self.take()
-                self.note("<identifier>", *(("<string>",) if self.undecided else ()))
-                self.fail()
+            if self.token.word == ".":
+                dereferenced = self._behind_dot(start, value)
+                if dereferenced is None:
+                    return value
+                value = dereferenced
             elif (
                 self.token.word == "::"
                 and isinstance(value, s.Name)
@@ -353,6 +319,47 @@ class ExpressionReader(PrimaryReader):
                 self.note("'.'")
                 return value
         raise too_deep()
+
+    def _behind_dot(self, start: int, value: s.Expression) -> s.Expression | None:
+        """Parse a field or a method; None if the dot is not part of the value, as in ``t.*``."""
+        following = self.ahead()
+        if following.word == "*" and start == self.undecided_primary:
+            self.starred = self.index
+            return None
+        if self.at_identifier(following):
+            self.take()
+            return self._behind_field(start, value, self.identifier())
+        if following.kind is TokenKind.WORD:
+            # Only the name of a method may be a reserved word.
+            self.take()
+            method = self.take()
+            self.restart()
+            if isinstance(value, s.Name):
+                arguments = self.method_arguments()
+                return s.MethodCall(self.span_from(start), value, method.text, arguments)
+            self.skip_method(start)
+            return value
+        if following.kind in STRINGS:
+            self.take()
+            span = self.token.span
+            return self._dereferenced(start, value, Identifier(self.string(), span))
+        if not self._gives_up_name():
+            self.take()
+            self.note("<identifier>", *(("<string>",) if self.undecided else ()))
+            self.fail()
+        self.restart()
+        return None
+
+    def _behind_field(self, start: int, value: s.Expression, field: Identifier) -> s.Expression:
+        if self.token.word == "(":
+            if isinstance(value, s.Name):
+                return self.call_behind(start, value.parts, field)
+            self.skip_method(start)
+            return value
+        value = self._dereferenced(start, value, field)
+        if self.undecided and isinstance(value, s.Name) and start != self.undecided_primary:
+            self.note_looked("'('", "'::'")
+        return value
 
     def _gives_up_name(self) -> bool:
         following = self.ahead()
