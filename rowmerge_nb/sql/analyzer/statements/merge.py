@@ -94,11 +94,7 @@ class _MergeAnalyzer:
         added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
         # Columns that the statement adds are assigned and returned; no expression can read them.
         both = (*self.visible, *relation.fields)
-        on_analyzer = ExpressionAnalyzer(
-            context, Scope(both, barrier=True), ExpressionSite("MERGE ON clause"), named=self.named
-        )
-        on = on_analyzer.boolean(statement.on, _ON)
-        on_analyzer.check_reflected(on, statement.on, "the ON of MERGE")
+        on = self._on(both)
         checks = replace(self.changed, table=self.target).checks(
             context, context.statement_span(statement.target.span)
         )
@@ -112,31 +108,16 @@ class _MergeAnalyzer:
             )
             for clause in statement.clauses
         )
-        returning = None
-        if statement.returning:
-            returning = analyze_returning(
-                context,
-                statement.returning,
-                self.fields,
-                () if statement.prefers_target else relation.fields,
-                self.named,
-                statement.versions,
-                self.changed if self.changed.is_view else None,
-            )
+        returning = self._returning(relation) if statement.returning else None
         condition = self.changed.with_where(
             self.view_condition, typed_condition(context, statement.on, on, "in the ON condition")
-        )
-        alias = (
-            statement.target_alias.text
-            if statement.target_alias
-            else statement.target.parts[-1].text
         )
         return a.MergeAnalysis(
             statement.text,
             tuple(context.bindings.values()),
             tuple(context.notices),
             self.target,
-            alias,
+            (statement.target_alias or statement.target.parts[-1]).text,
             tuple(as_field(f) for f in self.base),
             clauses,
             source,
@@ -148,6 +129,29 @@ class _MergeAnalyzer:
             checks=checks,
             hidden=tuple(map(as_field, self.hidden)),
             origins=tuple(context.origins),
+        )
+
+    def _on(self, both: tuple[ScopeField, ...]) -> e.Typed:
+        on = self.statement.on
+        analyzer = ExpressionAnalyzer(
+            self.context,
+            Scope(both, barrier=True),
+            ExpressionSite("MERGE ON clause"),
+            named=self.named,
+        )
+        condition = analyzer.boolean(on, _ON)
+        analyzer.check_reflected(condition, on, "the ON of MERGE")
+        return condition
+
+    def _returning(self, relation: RelationResult) -> a.Returning:
+        return analyze_returning(
+            self.context,
+            self.statement.returning,
+            self.fields,
+            () if self.statement.prefers_target else relation.fields,
+            self.named,
+            self.statement.versions,
+            self.changed if self.changed.is_view else None,
         )
 
     def _fields(self, columns: Sequence[ColumnMetadata | ColumnHandle]) -> tuple[ScopeField, ...]:
