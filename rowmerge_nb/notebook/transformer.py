@@ -48,9 +48,9 @@ class CellTransformer:
             return self._spread(lines, begin, line) or lines
         if any(_CELL.match(other) for other in rest) and not first.startswith("%%"):
             at = next(at for at, other in enumerate(lines) if _CELL.match(other))
-            raise _refusal(
+            raise RowMergeError.invalid(
                 f"%%merge is on line {at + 1} of its cell, and belongs on the first",
-                "Put the Python code above it into a cell of its own.",
+                hint="Put the Python code above it into a cell of its own.",
             )
         return lines
 
@@ -60,9 +60,9 @@ class CellTransformer:
             return
         magic_type = "cell" if match[1] == "%%" else "line"
         if self._shell.find_magic("sql", magic_type) is None:  # type: ignore[no-untyped-call]
-            raise _refusal(
+            raise RowMergeError.invalid(
                 f"There is no magic {match[1]}sql in this notebook",
-                f"Write {match[1]}merge: rowmerge_nb runs queries too.",
+                hint=f"Write {match[1]}merge: rowmerge_nb runs queries too.",
             )
 
     def _spread(self, lines: list[str], begin: int, line: re.Match[str]) -> list[str] | None:
@@ -108,10 +108,6 @@ def _is_sql(text: str) -> bool:
 def _is_code(line: str) -> bool:
     text = line.strip()
     return bool(text) and not text.startswith("#")
-
-
-def _refusal(message: str, hint: str) -> RowMergeError:
-    return RowMergeError.invalid(message, hint=hint)
 
 
 class ShownOnce(ast.NodeTransformer):

@@ -57,7 +57,7 @@ def form_of(
     """Choose what executes a plan from the scan of the target to the processor."""
     for tree, is_condition in _computed_on_pages(below):
         try:
-            _check_printable(tree, condition=is_condition)
+            PagePrinter().text(tree, condition=is_condition)
             _check_answers(tree, settings.key_rows, answered)
         except UnprintableError as error:
             return PhysicalForm(f"pages cannot be asked for {error}")
@@ -169,10 +169,6 @@ def _width(sql_type: Type) -> int | None:
         return max(int(sql_type.arrow.bit_width) // 8, 1)
     except ValueError:
         return None
-
-
-def _check_printable(tree: Typed, *, condition: bool) -> None:
-    PagePrinter().text(tree, condition=condition)
 
 
 def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | None]) -> None:

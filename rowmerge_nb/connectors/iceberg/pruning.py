@@ -108,19 +108,8 @@ def may_matter(
             return False
         # Bounds that Python cannot represent, such as dates after year 9999, are ignored.
         with suppress(pa.ArrowNotImplementedError, OverflowError, ValueError):
-            if column_statistics.has_min_max and not _overlaps(
-                domain, column_statistics.min, column_statistics.max
+            if column_statistics.has_min_max and not domain.overlaps(
+                column_statistics.min, column_statistics.max
             ):
                 return False
-    return True
-
-
-def _overlaps(domain: ColumnDomain, smallest: Any, largest: Any) -> bool:
-    with suppress(TypeError):
-        if domain.low is not None and largest < domain.low:
-            return False
-        if domain.high is not None and smallest > domain.high:
-            return False
-        if domain.values is not None:
-            return any(smallest <= value <= largest for value in domain.values)
     return True

@@ -34,7 +34,6 @@ class PluginError(ConnectorError):
     def __init__(self, message: str, **details: Any) -> None:
         super().__init__(message, **details)
         self.java_class = ""
-        self.java_frames: tuple[str, ...] = ()
 
 
 def error_of(answer: Mapping[str, Any]) -> PluginError:
@@ -53,7 +52,6 @@ def error_of(answer: Mapping[str, Any]) -> PluginError:
     frames = tuple(str(frame) for frame in answer.get("frames") or ())
     error = PluginError(message, code=code, hint=hint or _place_hint(frames))
     error.java_class = str(answer.get("class") or "")
-    error.java_frames = frames
     error.code_error = raised_of(answer)
     for text in stack_lines(answer):
         error.add_note(text)

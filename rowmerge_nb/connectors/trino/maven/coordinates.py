@@ -53,25 +53,22 @@ def parse_coordinates(text: str, argument: str = "maven") -> Coordinates:
         or not all(part.strip(".") for part in (*match[1].split("."), match[2]))
         or ":" in match[3]
     ):
-        raise _invalid(
-            f"{argument} = {text!r} is not group:artifact:version", f"Write it as {_EXAMPLE}."
+        raise SetupError.invalid(
+            f"{argument} = {text!r} is not group:artifact:version", hint=f"Write it as {_EXAMPLE}."
         )
     version = match[3]
     if version.endswith(_SNAPSHOT):
-        raise _invalid(
+        raise SetupError.invalid(
             f"{argument} = {text!r} is a snapshot, whose jars change",
-            "Name folders of jars instead: plugin='target/trino-iceberg-484-SNAPSHOT'.",
+            hint="Name folders of jars instead: plugin='target/trino-iceberg-484-SNAPSHOT'.",
         )
     if version in _MOVING or _VERSION.fullmatch(version) is None:
-        raise _invalid(
-            f"{argument} = {text!r} does not name one version", f"Write a number, as in {_EXAMPLE}."
+        raise SetupError.invalid(
+            f"{argument} = {text!r} does not name one version",
+            hint=f"Write a number, as in {_EXAMPLE}.",
         )
     return Coordinates(match[1], match[2], version)
 
 
 def is_coordinates(value: str | os.PathLike[str]) -> bool:
     return isinstance(value, str) and value.count(":") > 1 and not Path(value).exists()
-
-
-def _invalid(message: str, hint: str) -> SetupError:
-    return SetupError.invalid(message, hint=hint)

@@ -192,20 +192,13 @@ def _parse(read: Callable[[str], tuple[Token, ...]], name: str, sql_type: Type) 
 # -- ISO 8601 and Unix time
 
 
-def _iso_timestamp(
-    analyzer: CallAnalyzer, values: list[e.Typed], node: Expression
-) -> e.Typed | None:
-    if len(values) != 1 or not is_text(values[0].type):
-        return None
+def _from_iso8601(sql_type: Type, name: str) -> Maker:
+    def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
+        if len(values) != 1 or not is_text(values[0].type):
+            return None
+        return written(sql_type, name, values[0])
 
-    return written(_ZONED_MILLISECONDS, "from_iso8601_timestamp", values[0])
-
-
-def _iso_date(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
-    if len(values) != 1 or not is_text(values[0].type):
-        return None
-
-    return written(DATE, "from_iso8601_date", values[0])
+    return make
 
 
 def _to_iso8601(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
@@ -311,8 +304,8 @@ _MAKERS: Final[dict[str, Maker]] = {
     "format_datetime": _format(joda_tokens, "format_datetime"),
     "date_parse": _parse(mysql_tokens, "date_parse", _MILLISECONDS),
     "parse_datetime": _parse(joda_tokens, "parse_datetime", _ZONED_MILLISECONDS),
-    "from_iso8601_timestamp": _iso_timestamp,
-    "from_iso8601_date": _iso_date,
+    "from_iso8601_timestamp": _from_iso8601(_ZONED_MILLISECONDS, "from_iso8601_timestamp"),
+    "from_iso8601_date": _from_iso8601(DATE, "from_iso8601_date"),
     "to_iso8601": _to_iso8601,
     "from_unixtime": _from_unixtime,
     "to_unixtime": _to_unixtime,
