@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import uuid
 from collections import ChainMap
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,7 +34,7 @@ from rowmerge_nb.sql.session_properties import TIME_ZONE
 from rowmerge_nb.sql.typed.type_rules import parts_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     import pyarrow as pa
 
@@ -308,14 +308,9 @@ class Catalogs:
         """
         if name is None:
             return None
-        transaction = self.transaction(options)
-        try:
-            handle = self._committed(transaction, name, version)
+        with self._reading(name, options, version) as (transaction, handle):
             columns = transaction.metadata(name[0]).get_column_handles(transaction.session, handle)
             return transaction.scans.rows_up_to(name[0], handle, columns, most)
-        finally:
-            with suppress(Exception):
-                transaction.rollback()
 
     def independent_rows(
         self, name: TableName | None, options: Options, most: int
@@ -325,45 +320,17 @@ class Catalogs:
         """
         if name is None:
             return None
-        transaction = self.transaction(options)
-        try:
-            handle = self._committed(transaction, name, None)
+        with self._reading(name, options) as (transaction, handle):
             return transaction.metadata(name[0]).read_independently(
                 transaction.session, handle, most
             )
-        finally:
-            with suppress(Exception):
-                transaction.rollback()
-
-    @staticmethod
-    def _committed(
-        transaction: StatementTransaction, name: TableName, version: ConnectorTableVersion | None
-    ) -> ConnectorTableHandle:
-        metadata, table = transaction.metadata(name[0]), SchemaTableName(name[1], name[2])
-        if version is None:
-            handle = metadata.get_table_handle(transaction.session, table)
-        else:
-            handle = metadata.get_versioned_table_handle(transaction.session, table, version)
-        if handle is None:
-            missing = "" if version is None else f" in version {version.version}"
-            raise ConnectorError(
-                f"Table '{table}' is not there{missing}",
-                code="TABLE_NOT_FOUND",
-                hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that are there.",
-            )
-        return handle
 
     def version(self, name: TableName | None, options: Options) -> ConnectorTableVersion | None:
         """Read a table's current version in a new transaction; None without versions."""
         if name is None:
             return None
-        transaction = self.transaction(options)
-        try:
-            handle = self._committed(transaction, name, None)
+        with self._reading(name, options) as (transaction, handle):
             return transaction.metadata(name[0]).get_table_version(transaction.session, handle)
-        finally:
-            with suppress(Exception):
-                transaction.rollback()
 
     def row_count(
         self, name: TableName | None, options: Options, version: ConnectorTableVersion | None
@@ -374,10 +341,29 @@ class Catalogs:
         """
         if name is None:
             return None
+        with self._reading(name, options, version) as (transaction, handle):
+            return transaction.metadata(name[0]).row_count(transaction.session, handle)
+
+    @contextmanager
+    def _reading(
+        self, name: TableName, options: Options, version: ConnectorTableVersion | None = None
+    ) -> Iterator[tuple[StatementTransaction, ConnectorTableHandle]]:
+        """Yield a new transaction and a committed table's handle, or raise TABLE_NOT_FOUND."""
         transaction = self.transaction(options)
         try:
-            handle = self._committed(transaction, name, version)
-            return transaction.metadata(name[0]).row_count(transaction.session, handle)
+            metadata, table = transaction.metadata(name[0]), SchemaTableName(name[1], name[2])
+            if version is None:
+                handle = metadata.get_table_handle(transaction.session, table)
+            else:
+                handle = metadata.get_versioned_table_handle(transaction.session, table, version)
+            if handle is None:
+                missing = "" if version is None else f" in version {version.version}"
+                raise ConnectorError(
+                    f"Table '{table}' is not there{missing}",
+                    code="TABLE_NOT_FOUND",
+                    hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that are there.",
+                )
+            yield transaction, handle
         finally:
             with suppress(Exception):
                 transaction.rollback()
