@@ -587,7 +587,7 @@ def _for_lab(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _for_layouts(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    from rowmerge_nb.engine.lab.layouts_run import REFUSED
+    from rowmerge_nb.engine.lab.lab_run import REFUSED
 
     supported = {name: value for name, value in options.items() if name not in REFUSED}
     return {**supported, "layouts": layout_names(use.values["layouts"])}

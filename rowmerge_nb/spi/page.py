@@ -309,7 +309,7 @@ def split_page(page: Page, column_count: int) -> MergePage:
     channels = PageLayout.of_stored(page, column_count).after
     operation = page.column(channels.operation)
     deleted = pc.is_in(operation, value_set=_DELETES)
-    inserted = pc.is_in(operation, value_set=_INSERTS)
+    inserted = pc.is_in(operation, value_set=INSERTS)
     strange = pc.unique(operation.filter(pc.invert(pc.or_(deleted, inserted)))).to_pylist()
     if strange:
         raise ValueError(
@@ -332,4 +332,4 @@ def concat_pages(pages: Sequence[Page]) -> Page:
 
 
 _DELETES: Final = pa.array([Operation.DELETE, Operation.UPDATE_DELETE], pa.int8())
-_INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())
+INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())

@@ -464,7 +464,7 @@ def join_of_clause(clause: WhenClause) -> Join | None:
 
 
 _PASSED: Final = frozenset({Fate.FALSE, Fate.UNKNOWN, Fate.NOT_TRUE})
-_FATES: Final = {Answer.FALSE: Fate.FALSE, Answer.UNKNOWN: Fate.UNKNOWN}
+FATES: Final = {Answer.FALSE: Fate.FALSE, Answer.UNKNOWN: Fate.UNKNOWN}
 
 
 def _verdicts(
@@ -488,7 +488,7 @@ def _verdicts(
         else:
             yield Verdict(
                 clause,
-                Fate.NOT_TRUE if condition is None else _FATES.get(condition.answer, Fate.NOT_TRUE),
+                Fate.NOT_TRUE if condition is None else FATES.get(condition.answer, Fate.NOT_TRUE),
                 condition,
             )
 

@@ -28,6 +28,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
 
 SHOWN: Final = 200
+USUAL_STEP: Final = (
+    "Change what its words are about, in the statement or in the database, such as a trigger; the"
+    " tables are as they were."
+)
+"""The hint for errors of a database that have no hint of their own."""
 """The limit on the characters of a value in messages."""
 
 

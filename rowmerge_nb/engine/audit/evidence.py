@@ -23,7 +23,7 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.tree import statements as t
 from rowmerge_nb.trace.audit import AuditedRow, Cause, RowFate
-from rowmerge_nb.trace.journeys import Answer, Fate, TermTruth, journeys_of
+from rowmerge_nb.trace.journeys import FATES, Answer, Fate, TermTruth, journeys_of
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.audit.audited_tables import Audited
@@ -160,7 +160,7 @@ class Evidence:
             verdict for row in rows for journey in row.journeys for verdict in journey.verdicts
         ]
         fates = {verdict.fate for verdict in conditions} | {
-            _FATES.get(row.where.answer) for row in rows if row.where is not None
+            FATES.get(row.where.answer) for row in rows if row.where is not None
         }
         if cause is Cause.UNKNOWN:
             return Fate.UNKNOWN in fates or Fate.NOT_TRUE in fates
@@ -340,9 +340,6 @@ class Evidence:
     def _once(self, rows: pa.Table) -> pa.Table:
         _, first = np.unique(self._row_hashes(rows), return_index=True)
         return rows.take(pa.array(np.sort(first)))
-
-
-_FATES: Final = {Answer.FALSE: Fate.FALSE, Answer.UNKNOWN: Fate.UNKNOWN}
 
 
 def _whole(column: pa.ChunkedArray) -> pa.Array:

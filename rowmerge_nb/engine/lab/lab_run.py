@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.lab import LabPoint
 
 REFUSED: Final = ("check", "dry_run", "fault", "near", "record", "rehearse", "verify", "why")
-"""Options that the lab does not have."""
+"""Options that the lab and evidence do not have."""
 MOST_ROWS: Final = 1_000_000
 
 

@@ -14,6 +14,7 @@ from rowmerge_nb.base.errors import RowMergeError, checked
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.base.words import join, number
 from rowmerge_nb.engine.catalog.table_files import files_of_table
+from rowmerge_nb.engine.lab.lab_run import REFUSED
 from rowmerge_nb.engine.lab.layout_candidates import (
     LayoutCandidate,
     LayoutFiles,
@@ -43,8 +44,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ConnectorTableMetadata
     from rowmerge_nb.spi.types import Type
 
-REFUSED: Final = ("check", "dry_run", "fault", "near", "record", "rehearse", "verify", "why")
-"""Options that evidence does not have."""
 LEAST_FILES: Final = 16
 _NESTED: Final = frozenset({"array", "map", "row", "json"})
 

@@ -14,7 +14,7 @@ from rowmerge_nb.base.words import code, plural
 from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.typed.expressions import Apply, Column, references
-from rowmerge_nb.sql.typed.type_rules import is_numeric
+from rowmerge_nb.sql.typed.type_rules import MOMENTS, is_numeric
 from rowmerge_nb.trace.join_record import DuplicateGroup
 
 if TYPE_CHECKING:
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 NAMED_GROUPS = 20
 UNORDERED: Final = frozenset({"map", "json"})
 """Types whose values have no order."""
-_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _CHANGE: Final = re.compile(
     r"(?i)(?:updat|modifi|chang|load|ingest|sync)(?:ed|es?)?(?![a-z])|(?<![a-z])(?:version|revision)"
 )
@@ -101,7 +100,7 @@ def _moment(
     for field in analysis.source.fields:
         name = str(field.name)
         is_version = is_numeric(field.type) and _VERSION.search(name) is not None
-        if field in keys or not (field.type.base in _MOMENTS or is_version):
+        if field in keys or not (field.type.base in MOMENTS or is_version):
             continue
         unknown = not any(name in source.values for group in groups for source in group.sources)
         newest_count = sum(_has_newest(group, name) for group in groups)

@@ -16,7 +16,7 @@ from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord
 from rowmerge_nb.engine.tasks.sent_pages import SentPages, sent
 from rowmerge_nb.engine.tasks.writer import task_partition
 from rowmerge_nb.engine.tasks.xxhash import xxhash64
-from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.page import INSERTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -79,7 +79,7 @@ class Placing:
 
     def buckets(self, page: Page, layout: PageLayout, start: int) -> pa.Array:
         """Return the bucket of every row of a transformed page; see `Destination.buckets`."""
-        inserted = pc.is_in(page.column(layout.after.operation), value_set=_INSERTS).to_numpy(
+        inserted = pc.is_in(page.column(layout.after.operation), value_set=INSERTS).to_numpy(
             zero_copy_only=False
         )
         first, second = np.flatnonzero(inserted), np.flatnonzero(~inserted)
@@ -192,7 +192,7 @@ def places_of(
     if bucket.null_count:
         hashes = hashed([batch.column(index) for index in inserts], batch.num_rows)
         if tuple(others) != tuple(inserts):
-            inserted = pc.is_in(batch.column(operation), value_set=_INSERTS)
+            inserted = pc.is_in(batch.column(operation), value_set=INSERTS)
             hashes = pc.if_else(
                 inserted, hashes, hashed([batch.column(index) for index in others], batch.num_rows)
             )
@@ -206,4 +206,3 @@ EVEN_ROWS: Final = 4096
 
 All tasks start with the same writer.
 """
-_INSERTS: Final = pa.array([Operation.INSERT, Operation.UPDATE_INSERT], pa.int8())

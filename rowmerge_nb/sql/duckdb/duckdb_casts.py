@@ -25,6 +25,8 @@ from rowmerge_nb.sql.duckdb.text_casts import (
 )
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.type_rules import (
+    MOMENTS,
+    NESTED,
     RANGES,
     as_decimal,
     cast_name,
@@ -45,8 +47,6 @@ if TYPE_CHECKING:
 
 _SHORT_DECIMAL: Final = 18
 """Up to this precision, a decimal is one word in Trino, and errors show the rounded value."""
-_NESTED: Final = frozenset({"array", "map", "row"})
-_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _MICROS: Final = 6
 
 
@@ -54,7 +54,7 @@ def is_total(source: Type, target: Type) -> bool:
     """Return whether a cast always succeeds."""
     if source in {target, UNKNOWN}:
         return True
-    if source.base in _NESTED:
+    if source.base in NESTED:
         return source.base == target.base and all(
             is_total(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
         )
@@ -71,7 +71,7 @@ def is_total(source: Type, target: Type) -> bool:
         return is_float(target) or target.base == "boolean"
     return (
         source.base == "uuid"
-        or {source.base, target.base} <= _MOMENTS
+        or {source.base, target.base} <= MOMENTS
         or source.base == target.base == "time"
     )
 
@@ -99,7 +99,7 @@ def _value_cast(text: str, source: Type, target: Type, *, safe: bool, storing: b
         return text
     if source == UNKNOWN:
         return literal(target, None)
-    if source.base in _NESTED and source.base == target.base:
+    if source.base in NESTED and source.base == target.base:
         if safe and not is_total(source, target):
             raise UnprintableError(_words(source, target))
         return nested_cast(text, source, target, partial(_value_cast, safe=safe, storing=storing))
@@ -132,8 +132,8 @@ def _writer(source: Type, target: Type) -> Writer:
         writer = to_text
     if (
         writer is None
-        and (source.base in _MOMENTS or is_zoned(source))
-        and target.base in _MOMENTS
+        and (source.base in MOMENTS or is_zoned(source))
+        and target.base in MOMENTS
         and not is_zoned(target)
     ):
         writer = _moment

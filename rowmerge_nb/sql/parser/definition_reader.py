@@ -12,6 +12,7 @@ from rowmerge_nb.sql.functions.foreign_names import type_hint
 from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.token_reader import PRIMARY_KEY
+from rowmerge_nb.sql.parser.tokens import NUMBERS
 from rowmerge_nb.sql.parser.type_names import read_type
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
@@ -41,7 +42,6 @@ _INSTEAD: Final[dict[str, str]] = {
 
 WITHOUT_PATH: Final = "Catalog and schema must be specified when function schema is not configured"
 
-_NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 _CONSTANTS: Final[dict[str, Any]] = {
     "string": str,
     "integer": int,
@@ -357,7 +357,7 @@ class DefinitionReader(AccessReader):
         if (
             isinstance(value, s.Unary)
             and isinstance(value.operand, s.Literal)
-            and value.operand.kind in _NUMBERS
+            and value.operand.kind in NUMBERS
         ):
             number = self._property_value(value.operand)
             return -number if value.operator == "-" else number

@@ -152,7 +152,7 @@ _DIGITS_FIRST: Final = re.compile(r"[0-9][A-Za-z0-9_]+")
 _UNREADABLE: Final = re.compile(r"""[^A-Za-z0-9_ \r\n\t'"`<>!=|+\-*/%(),.;?:\[\]{}@]+""")
 """Characters that begin no token."""
 _BLANKS: Final = " \r\n\t"
-_NUMBERS: Final = frozenset({"integer", "decimal", "double"})
+NUMBERS: Final = frozenset({"integer", "decimal", "double"})
 
 
 @dataclass(frozen=True)
@@ -308,7 +308,7 @@ def _next(text: str, offset: int) -> tuple[TokenKind | None, int]:
     group = str(match.lastgroup)
     if group == "space":
         return None, match.end()
-    if group in _NUMBERS:
+    if group in NUMBERS:
         # The longest token wins: 1s is an identifier that starts with a digit, 1E5 and 1.5 are
         # numbers.
         longer = _DIGITS_FIRST.match(text, offset)

@@ -7,21 +7,19 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.spark.maps import as_entries
-from rowmerge_nb.sql.typed.type_rules import is_float, parts_of
+from rowmerge_nb.sql.typed.type_rules import NESTED, is_float, parts_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.spi.types import Type
 
-_NESTED: Final = frozenset({"array", "map", "row"})
-
 
 def compared(operator: str, left: str, right: str, sql_type: Type) -> str:
     value = f"({left} {operator} {right})"
     if is_float(sql_type):
         return _nan_aware(operator, left, right, value)
-    if sql_type.base not in _NESTED:
+    if sql_type.base not in NESTED:
         return value
     if operator == "<>":
         return f"(NOT {compared('=', left, right, sql_type)})"

@@ -5,7 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import UNKNOWN
-from rowmerge_nb.sql.typed.type_rules import INTERVAL_DAY, INTERVAL_YEAR, can_coerce, is_numeric
+from rowmerge_nb.sql.typed.type_rules import (
+    INTERVAL_DAY,
+    INTERVAL_YEAR,
+    MOMENTS,
+    NESTED,
+    can_coerce,
+    is_numeric,
+)
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
@@ -23,8 +30,6 @@ NUMBERS_IN_ERRORS: Final = {
 _NUMBERS: Final = frozenset(
     {"tinyint", "smallint", "integer", "bigint", "decimal", "real", "double"}
 )
-_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
-_NESTED: Final = frozenset({"array", "map", "row"})
 
 _TARGETS: Final = {
     "boolean": _NUMBERS | {"boolean", "varchar", "json", "number"},
@@ -32,17 +37,17 @@ _TARGETS: Final = {
     "number": _NUMBERS | {"varchar", "json"},
     "varchar": (
         _NUMBERS
-        | _MOMENTS
+        | MOMENTS
         | {"boolean", "varchar", "char", "varbinary", "time", "json", "uuid", "number"}
     ),
     "char": (
-        (_NUMBERS | _MOMENTS | {"boolean", "varchar", "char", "varbinary", "number"}) - {"decimal"}
+        (_NUMBERS | MOMENTS | {"boolean", "varchar", "char", "varbinary", "number"}) - {"decimal"}
     ),
     "varbinary": frozenset({"uuid"}),
-    "date": _MOMENTS | {"varchar", "json"},
+    "date": MOMENTS | {"varchar", "json"},
     "time": frozenset({"time", "timestamp", "timestamp with time zone", "varchar"}),
-    "timestamp": _MOMENTS | {"time", "varchar", "json"},
-    "timestamp with time zone": _MOMENTS | {"time", "varchar"},
+    "timestamp": MOMENTS | {"time", "varchar", "json"},
+    "timestamp with time zone": MOMENTS | {"time", "varchar"},
     "uuid": frozenset({"varchar", "varbinary"}),
     "json": _NUMBERS | {"boolean", "varchar", "number"},
     INTERVAL_DAY.base: frozenset({"varchar"}),
@@ -58,14 +63,14 @@ _READ: Final = frozenset({"boolean", "varchar", "json", "number"})
 def can_cast(source: Type, target: Type) -> bool:
     if source == UNKNOWN or can_coerce(source, target):
         return True
-    if source.base in _NESTED and target.base in _NESTED:
+    if source.base in NESTED and target.base in NESTED:
         same = source.base == target.base and len(source.parameters) == len(target.parameters)
         return same and all(
             can_cast(a, b) for a, b in zip(source.parameters, target.parameters, strict=True)
         )
-    if source.base in _NESTED:
+    if source.base in NESTED:
         return target.base == "json" and has_json_form(source)
-    if target.base in _NESTED:
+    if target.base in NESTED:
         return source.base == "json" and is_read_from_json(target)
     if source.base == "uuid" and target.base == "varchar":
         return not target.parameters
@@ -102,7 +107,7 @@ def is_cast_supported(source: Type, target: Type) -> bool:
 
 def leaves(kind: Type) -> list[Type]:
     """Return the scalar types within a type, without keys of maps."""
-    if kind.base in _NESTED:
+    if kind.base in NESTED:
         inner = kind.parameters[1:] if kind.base == "map" else kind.parameters
         return [leaf for part in inner for leaf in leaves(part)]
     return [kind]

@@ -46,8 +46,9 @@ _MOST_MICROSECONDS: Final = 9 * 10**18
 _MOST_YEARS: Final = {"date": 5_800_000, "timestamp": 292_000}
 _ORDER: Final = ("tinyint", "smallint", "integer", "bigint", "decimal", "real", "double")
 _BY_NAME: Final = {t.base: t for t in (TINYINT, SMALLINT, INTEGER, BIGINT, REAL, DOUBLE)}
-_MOMENTS: Final = ("date", "timestamp", "timestamp with time zone")
-_NESTED: Final = frozenset({"map", "row", "array"})
+_MOMENTS_BY_WIDTH: Final = ("date", "timestamp", "timestamp with time zone")
+MOMENTS: Final = frozenset(_MOMENTS_BY_WIDTH)
+NESTED: Final = frozenset({"map", "row", "array"})
 LONGEST_CHAR: Final = 65_536
 MAX_PRECISION: Final = 38
 _QUOTIENT_SCALE: Final = 6
@@ -64,7 +65,7 @@ def is_orderable(kind: Type) -> bool:
     >>> is_orderable(DATE), is_orderable(Type("json"))
     (True, False)
     """
-    if kind.base in _NESTED:
+    if kind.base in NESTED:
         return kind.base != "map" and all(map(is_orderable, kind.parameters))
     return kind.base not in {"json", "function", "number"}
 
@@ -107,7 +108,7 @@ def cast_type(source: Type, target: Type) -> Type:
         return zoned(target) if is_zoned(source) or is_text(source) or is_clock else target
     if (
         source.base == target.base
-        and source.base in _NESTED
+        and source.base in NESTED
         and len(source.parameters) == len(target.parameters)
     ):
         inner = tuple(
@@ -161,7 +162,7 @@ def signature(kind: Type) -> str:
     >>> signature(Type("map", (Type("varchar"), Type("row", (Type("bigint"), Type("real")), ("a", None)))))
     'map(varchar,row("a" bigint,real))'
     """
-    if kind.base not in _NESTED:
+    if kind.base not in NESTED:
         return str(kind)
     names = kind.fields or (None,) * len(kind.parameters)
     parts = (
@@ -182,7 +183,7 @@ def without_unknown(kind: Type) -> Type:
     >>> str(without_unknown(Type("array", (UNKNOWN,))))
     'array(boolean)'
     """
-    if kind.base in _NESTED:
+    if kind.base in NESTED:
         return Type(
             kind.base, tuple(without_unknown(part) for part in kind.parameters), kind.fields
         )
@@ -230,8 +231,8 @@ def common_type(left: Type, right: Type) -> Type | None:
         return NUMBER
     if is_text(left) and is_text(right):
         return _common_text(left, right)
-    if left.base in _MOMENTS and right.base in _MOMENTS:
-        wider = max(left, right, key=lambda t: _MOMENTS.index(t.base))
+    if left.base in MOMENTS and right.base in MOMENTS:
+        wider = max(left, right, key=lambda t: _MOMENTS_BY_WIDTH.index(t.base))
         return (
             Type(wider.base, (_precision(left, right),), left.fields or right.fields)
             if wider != DATE
@@ -239,7 +240,7 @@ def common_type(left: Type, right: Type) -> Type | None:
         )
     if left.base == right.base == "time":
         return Type("time", (_precision(left, right),))
-    if left.base == right.base and left.base in _NESTED:
+    if left.base == right.base and left.base in NESTED:
         return _common_nested(left, right)
     return None
 
@@ -289,7 +290,7 @@ def cast_name(sql_type: Type) -> str:
 
 def can_coerce(source: Type, target: Type) -> bool:
     """Return whether a value of one type serves as the other without a cast."""
-    if source.base == target.base and source.base in _NESTED:
+    if source.base == target.base and source.base in NESTED:
         # Names of fields do not matter: an anonymous row fits by position.
         return len(source.parameters) == len(target.parameters) and all(
             map(can_coerce, source.parameters, target.parameters)
@@ -304,7 +305,7 @@ def is_assignable(source: Type, target: Type) -> bool:
     Types with a common type are cast, even with loss. Within arrays, maps and rows, texts of
     limited length are not cast unless they fit.
     """
-    exact = target.base in _NESTED and any(
+    exact = target.base in NESTED and any(
         part.base == "char" or (part.base == "varchar" and part.parameters)
         for part in parts_of(target)
     )
@@ -354,7 +355,7 @@ def _with_null(operator: str, left: Type, right: Type) -> Type | None:
     if kind == UNKNOWN:
         # Only numbers have a remainder, and those of the smallest type go for all.
         return TINYINT if operator == "%" else UNKNOWN
-    if kind.base not in (*_MOMENTS, "time"):
+    if kind.base not in (*MOMENTS, "time"):
         return None
     if operator == "+":
         moved = {_moved(kind, interval) for interval in (INTERVAL_DAY, INTERVAL_YEAR)} - {None}
@@ -410,8 +411,8 @@ def _temporal_result(operator: str, left: Type, right: Type) -> Type | None:
         left, right = right, left
     if operator in "+-" and right in intervals:
         return left if left == right else _moved(left, right)
-    if operator == "-" and (left.base in _MOMENTS) == (right.base in _MOMENTS):
-        alike = left.base in _MOMENTS or left.base == right.base == "time"
+    if operator == "-" and (left.base in MOMENTS) == (right.base in MOMENTS):
+        alike = left.base in MOMENTS or left.base == right.base == "time"
         return INTERVAL_DAY if alike else None
     if operator == "*" and right in intervals:
         left, right = right, left
@@ -419,9 +420,9 @@ def _temporal_result(operator: str, left: Type, right: Type) -> Type | None:
 
 
 def _moved(moment: Type, interval: Type) -> Type | None:
-    if moment == DATE or (moment.base in _MOMENTS and interval == INTERVAL_YEAR):
+    if moment == DATE or (moment.base in MOMENTS and interval == INTERVAL_YEAR):
         return moment
-    if moment.base in _MOMENTS or (moment.base == "time" and interval == INTERVAL_DAY):
+    if moment.base in MOMENTS or (moment.base == "time" and interval == INTERVAL_DAY):
         return Type(moment.base, (max(3, *moment.parameters),), moment.fields)
     return None
 

@@ -6,6 +6,7 @@ import re
 from typing import Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
+from rowmerge_nb.connectors.jdbc.database import USUAL_STEP
 from rowmerge_nb.connectors.jdbc.dsn import redacted
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import LOCK_SECONDS
 
@@ -13,10 +14,6 @@ _RETRY: Final = "Run the statement again."
 _GRANT: Final = "GRANT the right to the connection's user."
 _ROOM: Final = "Make room on the server's disk; the table is as it was."
 _CORRECT: Final = "Give a value that the column can hold; the table is as it was."
-_USUAL: Final = (
-    "Change what its words are about, in the statement or in the database, such as a trigger; the"
-    " tables are as they were."
-)
 _CAST: Final = "INVALID_CAST_ARGUMENT"
 _CLOSED: Final = (
     "server closed the connection|connection to server|no connection to the server|terminating"
@@ -64,7 +61,7 @@ _EXACT: Final = {
         _CAST,
         "Give a shorter text, or ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar before.",
     ),
-    "22023": ("INVALID_ARGUMENTS", _USUAL),
+    "22023": ("INVALID_ARGUMENTS", USUAL_STEP),
     "25006": (
         "PERMISSION_DENIED",
         (
@@ -83,7 +80,7 @@ _EXACT: Final = {
     "42701": ("COLUMN_ALREADY_EXISTS", "Choose another name."),
     "2BP01": ("NOT_SUPPORTED", "Drop what depends on it before, in the database itself."),
     "42809": ("NOT_SUPPORTED", "Name a table of the database's own."),
-    "55000": ("NOT_SUPPORTED", _USUAL),
+    "55000": ("NOT_SUPPORTED", USUAL_STEP),
     "57014": (
         "JDBC_ERROR",
         (
@@ -95,9 +92,9 @@ _EXACT: Final = {
 """Error code and hint by SQLSTATE."""
 
 _CLASSES: Final = {
-    "0A": ("NOT_SUPPORTED", _USUAL),
+    "0A": ("NOT_SUPPORTED", USUAL_STEP),
     "22": (_CAST, _CORRECT),
-    "42": ("JDBC_ERROR", _USUAL),
+    "42": ("JDBC_ERROR", USUAL_STEP),
     "44": ("CONSTRAINT_VIOLATION", "Give rows that the view's WITH CHECK OPTION lets through."),
     "53": ("GENERIC_INSUFFICIENT_RESOURCES", _ROOM),
     "54": (
@@ -156,7 +153,7 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
             code="JDBC_ERROR",
             hint=f"See that the server runs. {_RETRY}",
         )
-    code, hint = _EXACT.get(state) or _CLASSES.get(state[:2]) or ("JDBC_ERROR", _USUAL)
+    code, hint = _EXACT.get(state) or _CLASSES.get(state[:2]) or ("JDBC_ERROR", USUAL_STEP)
     return ConnectorError(message, code=code, hint=hint)
 
 

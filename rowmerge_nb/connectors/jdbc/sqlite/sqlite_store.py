@@ -14,6 +14,7 @@ from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeErro
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.connectors.jdbc.database import (
     SHOWN,
+    USUAL_STEP,
     DatabaseSession,
     Follower,
     Reading,
@@ -49,10 +50,6 @@ _FAILURES: Final = {
     "no such column": ("COLUMN_NOT_FOUND", "Run the statement again."),
 }
 """Code and hint by the words of an error."""
-_USUAL: Final = (
-    "Change what its words are about, in the statement or in the database, such as a trigger; the"
-    " tables are as they were."
-)
 _MODELS: Final = {pa.int64(): "0", pa.float64(): "0.0", pa.string(): "''", pa.binary(): "x''"}
 
 
@@ -190,7 +187,7 @@ class SqliteStore(Store):
             for part, (code, hint) in _FAILURES.items()
             if part in words and not (part.startswith("no such") and words.startswith("error in"))
         )
-        code, hint = next(matching, ("JDBC_ERROR", _USUAL))
+        code, hint = next(matching, ("JDBC_ERROR", USUAL_STEP))
         return ConnectorError(f"{doing} in {subject} failed: {words}", code=code, hint=hint)
 
     def is_repeated_key(self, error: ExecutionError) -> bool:

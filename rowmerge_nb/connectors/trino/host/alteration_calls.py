@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text, optional
+from rowmerge_nb.connectors.trino.host.versions import SPI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.connectors.trino.host.alteration_calls import AlterationCalls
 from rowmerge_nb.connectors.trino.host.constraints import tuple_domain
 from rowmerge_nb.connectors.trino.host.fragments import fragment_slices
-from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.host_transactions import HostTransaction, HostTransactions
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import (
@@ -23,7 +22,7 @@ from rowmerge_nb.connectors.trino.host.sessions import Sessions
 from rowmerge_nb.connectors.trino.host.spi_versions import block_builder
 from rowmerge_nb.connectors.trino.host.table_calls import TableCalls, describe_properties
 from rowmerge_nb.connectors.trino.host.updatable_calls import UpdatableCalls
-from rowmerge_nb.connectors.trino.host.versions import no_retries
+from rowmerge_nb.connectors.trino.host.versions import SPI, no_retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_text
-from rowmerge_nb.connectors.trino.host.versions import block_encodings, object_mapper
+from rowmerge_nb.connectors.trino.host.versions import SPI, block_encodings, object_mapper
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
 
-SPI: Final = "io.trino.spi.connector."
 _MODULES: Final = (
     "tableHandleModule",
     "columnHandleModule",

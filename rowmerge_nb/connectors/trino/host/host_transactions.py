@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class
+from rowmerge_nb.connectors.trino.host.versions import SPI
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,6 +14,7 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class, java_list
 from rowmerge_nb.connectors.trino.host.metastore_relay import relayed_properties
 from rowmerge_nb.connectors.trino.host.versions import (
+    SPI,
     SpiVersion,
     no_retries,
     package_private,
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
 
-_CONNECTOR: Final = "io.trino.spi.connector."
 _BATCH: Final = 1000
 
 
@@ -133,7 +133,7 @@ class OlderSpi(SpiVersion):
         table: JavaObject,
         constraint: JavaObject,
     ) -> list[JavaObject]:
-        strategy = java_class(f"{_CONNECTOR}ConnectorSplitManager$SplitSchedulingStrategy")
+        strategy = java_class(f"{SPI}ConnectorSplitManager$SplitSchedulingStrategy")
         return self.all_splits(
             call_plugin(
                 manager,
@@ -142,13 +142,13 @@ class OlderSpi(SpiVersion):
                 session,
                 table,
                 strategy.UNGROUPED_SCHEDULING,
-                java_class(f"{_CONNECTOR}DynamicFilter").EMPTY,
+                java_class(f"{SPI}DynamicFilter").EMPTY,
                 constraint,
             )
         )
 
     def all_splits(self, source: JavaObject) -> list[JavaObject]:
-        whole = java_class(f"{_CONNECTOR}NotPartitionedPartitionHandle").NOT_PARTITIONED
+        whole = java_class(f"{SPI}NotPartitionedPartitionHandle").NOT_PARTITIONED
         splits: list[JavaObject] = []
         try:
             while not source.isFinished():
@@ -175,7 +175,7 @@ class OlderSpi(SpiVersion):
             split,
             table,
             columns,
-            java_class(f"{_CONNECTOR}DynamicFilter").EMPTY,
+            java_class(f"{SPI}DynamicFilter").EMPTY,
         )
 
     def next_page(self, source: JavaObject) -> JavaObject | None:

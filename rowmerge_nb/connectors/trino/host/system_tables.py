@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from rowmerge_nb.connectors.trino.host.block_building import ChannelType
-from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import (
     from_optional,
@@ -18,6 +17,7 @@ from rowmerge_nb.connectors.trino.host.jvm import (
     optional,
 )
 from rowmerge_nb.connectors.trino.host.spi_versions import block_reader
+from rowmerge_nb.connectors.trino.host.versions import SPI
 from rowmerge_nb.connectors.trino.host_channel import pack_batch
 from rowmerge_nb.spi.types import parse_type
 

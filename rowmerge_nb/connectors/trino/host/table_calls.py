@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.constraints import native_values
-from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jvm import (
     call_plugin,
     java_class,
@@ -22,7 +21,7 @@ from rowmerge_nb.connectors.trino.host.system_tables import (
     read_system_table,
     table_version,
 )
-from rowmerge_nb.connectors.trino.host.versions import optional_text
+from rowmerge_nb.connectors.trino.host.versions import SPI, optional_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping

@@ -10,7 +10,6 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.block_building import ChannelType
 from rowmerge_nb.connectors.trino.host.fragments import finished_fragments
-from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jvm import (
     call_plugin,
     java_class,
@@ -19,7 +18,7 @@ from rowmerge_nb.connectors.trino.host.jvm import (
 )
 from rowmerge_nb.connectors.trino.host.spi_versions import block_builder, block_reader
 from rowmerge_nb.connectors.trino.host.updatable_calls import delete_rows, update_rows
-from rowmerge_nb.connectors.trino.host.versions import bucket_numbers, completed_bytes
+from rowmerge_nb.connectors.trino.host.versions import SPI, bucket_numbers, completed_bytes
 from rowmerge_nb.connectors.trino.host_channel import pack_batch, pack_fragments, unpack_batch
 from rowmerge_nb.spi.types import parse_type
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.trino.host.fragments import fragment_slices
-from rowmerge_nb.connectors.trino.host.handle_json import SPI
 from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import call_plugin, java_class, java_list
-from rowmerge_nb.connectors.trino.host.versions import no_retries
+from rowmerge_nb.connectors.trino.host.versions import SPI, no_retries
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.trino.host.jvm import JavaObject
 
-_CONNECTOR: Final = "io.trino.spi.connector."
+SPI: Final = "io.trino.spi.connector."
 _WORD_BITS: Final = 64
 
 
@@ -50,26 +50,20 @@ class SpiVersion:
 
     @classmethod
     def detect(cls, engine_folder: str) -> SpiVersion:
-        splits = _parameters(f"{_CONNECTOR}ConnectorSplitManager", "getSplits")
-        sources = _parameters(f"{_CONNECTOR}ConnectorPageSourceProvider", "createPageSource")
-        added = _parameters(f"{_CONNECTOR}ConnectorMetadata", "addColumn")
+        splits = _parameters(f"{SPI}ConnectorSplitManager", "getSplits")
+        sources = _parameters(f"{SPI}ConnectorPageSourceProvider", "createPageSource")
+        added = _parameters(f"{SPI}ConnectorMetadata", "addColumn")
         return cls(
             number=spi_number_of(engine_folder),
             has_validity_bitmaps=bool(
                 _parameters("io.trino.spi.block.ValueBlock", "getValidityBitmap")
             ),
-            has_credentials=bool(
-                _parameters(f"{_CONNECTOR}ConnectorMetadata", "getTableCredentials")
-            ),
+            has_credentials=bool(_parameters(f"{SPI}ConnectorMetadata", "getTableCredentials")),
             has_filter_snapshots=not any(
-                f"{_CONNECTOR}DynamicFilter" in parameters for parameters in splits
+                f"{SPI}DynamicFilter" in parameters for parameters in splits
             ),
-            has_memory_contexts=any(
-                f"{_CONNECTOR}MemoryContext" in parameters for parameters in sources
-            ),
-            has_column_positions=any(
-                f"{_CONNECTOR}ColumnPosition" in parameters for parameters in added
-            ),
+            has_memory_contexts=any(f"{SPI}MemoryContext" in parameters for parameters in sources),
+            has_column_positions=any(f"{SPI}ColumnPosition" in parameters for parameters in added),
             object_value_takes_session=any(
                 len(parameters) > 2  # besides block and position
                 for parameters in _parameters("io.trino.spi.type.Type", "getObjectValue")
@@ -128,7 +122,7 @@ class SpiVersion:
     def create_table(
         self, metadata: JavaObject, session: JavaObject, table: JavaObject, mode: str
     ) -> None:
-        save_mode = java_class(f"{_CONNECTOR}SaveMode").valueOf(mode)
+        save_mode = java_class(f"{SPI}SaveMode").valueOf(mode)
         metadata.createTable(session, table, save_mode)
 
     def begin_create_table(
@@ -167,7 +161,7 @@ class SpiVersion:
         self, credentials: JavaObject | None, identifier: int
     ) -> tuple[JavaObject, ...]:
         sink_id = jpype.JProxy(
-            f"{_CONNECTOR}ConnectorPageSinkId", dict={"getId": lambda: jpype.JLong(identifier)}
+            f"{SPI}ConnectorPageSinkId", dict={"getId": lambda: jpype.JLong(identifier)}
         )
         return *self.credential_arguments(credentials), sink_id
 
@@ -198,7 +192,7 @@ class SpiVersion:
         middle = (
             java_class("java.util.Set").of()
             if self.has_filter_snapshots
-            else java_class(f"{_CONNECTOR}DynamicFilter").EMPTY
+            else java_class(f"{SPI}DynamicFilter").EMPTY
         )
         return self.all_splits(
             call_plugin(manager, "getSplits", transaction, session, table, middle, constraint)
@@ -206,7 +200,7 @@ class SpiVersion:
 
     def all_splits(self, source: JavaObject) -> list[JavaObject]:
         batch = (
-            (1000, java_class(f"{_CONNECTOR}DynamicFilterSnapshot").EMPTY)
+            (1000, java_class(f"{SPI}DynamicFilterSnapshot").EMPTY)
             if self.has_filter_snapshots
             else (1000,)
         )
@@ -229,9 +223,7 @@ class SpiVersion:
         credentials: JavaObject | None,
         columns: JavaObject,
     ) -> JavaObject:
-        tail = (
-            (java_class(f"{_CONNECTOR}MemoryContext").NO_LIMIT,) if self.has_memory_contexts else ()
-        )
+        tail = (java_class(f"{SPI}MemoryContext").NO_LIMIT,) if self.has_memory_contexts else ()
         return call_plugin(
             page_source_provider(connector),
             "createPageSource",
@@ -241,7 +233,7 @@ class SpiVersion:
             table,
             *self.credential_arguments(credentials),
             columns,
-            java_class(f"{_CONNECTOR}DynamicFilter").EMPTY,
+            java_class(f"{SPI}DynamicFilter").EMPTY,
             *tail,
         )
 
@@ -288,7 +280,7 @@ def bucket_numbers(function: JavaObject, page: JavaObject, count: int) -> NDArra
     )
     methods = java_class(f"{invoke}MethodHandles")
     method = methods.publicLookup().findVirtual(
-        java_class(f"{_CONNECTOR}BucketFunction").class_, jpype.JString("getBucket"), signature
+        java_class(f"{SPI}BucketFunction").class_, jpype.JString("getBucket"), signature
     )
     operator = java_class(f"{invoke}MethodHandleProxies").asInterfaceInstance(
         java_class("java.util.function.IntUnaryOperator").class_,
@@ -321,12 +313,12 @@ def object_mapper(serializers: JavaObject, deserializers: JavaObject) -> JavaObj
 
 
 def no_retries() -> JavaObject:
-    return java_class(f"{_CONNECTOR}RetryMode").NO_RETRIES
+    return java_class(f"{SPI}RetryMode").NO_RETRIES
 
 
 def spi_number_of(engine_folder: str) -> str:
     """Return the version that the jar of trino-spi declares, or else the one in its name."""
-    declared = java_class(f"{_CONNECTOR}Connector").class_.getPackage().getImplementationVersion()
+    declared = java_class(f"{SPI}Connector").class_.getPackage().getImplementationVersion()
     if declared is not None:
         return str(declared)
     return spi_number(jar.name for jar in Path(engine_folder).glob("*trino-spi-*.jar"))

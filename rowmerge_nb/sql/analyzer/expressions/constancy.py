@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import CallArgument
 
-_QUERIES: Final = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
+QUERIES: Final = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 
 def refuse_subqueries(context: Context, value: s.Expression) -> None:
@@ -37,7 +37,7 @@ def refuse_mixed(context: Context, arguments: Sequence[CallArgument]) -> None:
 
 
 def _subqueries(node: Any) -> Iterator[s.Expression]:
-    if isinstance(node, _QUERIES):
+    if isinstance(node, QUERIES):
         yield node
     elif isinstance(node, tuple):
         for part in node:

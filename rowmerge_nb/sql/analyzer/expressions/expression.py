@@ -64,6 +64,7 @@ from rowmerge_nb.sql.typed.cast_rules import can_cast, is_cast_supported, json_r
 from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
+    MOMENTS,
     cast_type,
     common_type,
     too_precise,
@@ -76,11 +77,10 @@ if TYPE_CHECKING:
 
 _ASSIGNED: Final = re.compile(r"""(?i)(?:\bset|,)\s+[\w."]+\s*=\s*\Z""")
 _BUILT_IN: Final = ((), ("system", "builtin"))
-_DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 _TIMED: Final = frozenset({"timestamp", "timestamp with time zone", "time", INTERVAL_DAY.base})
 _EXTRACTED_FROM: Final = {
-    **dict.fromkeys(("year", "month"), _DATED | {INTERVAL_YEAR.base}),
-    "day": _DATED | {INTERVAL_DAY.base},
+    **dict.fromkeys(("year", "month"), MOMENTS | {INTERVAL_YEAR.base}),
+    "day": MOMENTS | {INTERVAL_DAY.base},
     **dict.fromkeys(("hour", "minute", "second"), _TIMED),
     **dict.fromkeys(("timezone_hour", "timezone_minute"), frozenset({"timestamp with time zone"})),
 }
@@ -254,7 +254,7 @@ class ExpressionAnalyzer(CallAnalyzer):
     def _extract(self, node: s.Extract) -> e.Typed:
         name = node.field.value
         value = self.analyze(node.value)
-        if value.type.base not in _EXTRACTED_FROM.get(name, _DATED):
+        if value.type.base not in _EXTRACTED_FROM.get(name, MOMENTS):
             self.context.error(
                 "TYPE_MISMATCH",
                 f"Cannot extract {node.field.text.upper()} from {value.type}",

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, Type
+from rowmerge_nb.sql.analyzer.expressions.constancy import QUERIES
 from rowmerge_nb.sql.analyzer.scope import Scope
 from rowmerge_nb.sql.parser.type_names import read_type
 from rowmerge_nb.sql.tree import syntax as s
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 _MOST_PARTS: Final = 1_000
 """Expansion is exponential in the depth of calls if each function calls another one twice."""
-_QUERIES = (s.ScalarQuery, s.Exists, s.InQuery, s.Quantified)
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def define_functions(context: Context, nodes: Sequence[s.FunctionDefinition]) ->
             _type(context, node.returns, node.returns_span),
             context.functions,
         )
-        query = next((part for part in s.walk(node.body) if isinstance(part, _QUERIES)), None)
+        query = next((part for part in s.walk(node.body) if isinstance(part, QUERIES)), None)
         if query is not None:
             context.refuse("Queries are not allowed in functions", query.error_span)
         columns = tuple(

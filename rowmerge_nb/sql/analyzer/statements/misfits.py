@@ -18,14 +18,13 @@ from rowmerge_nb.sql.analyzer.expressions.date_texts import (
 )
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.cast_rules import can_cast
-from rowmerge_nb.sql.typed.type_rules import is_float, is_numeric, is_text
+from rowmerge_nb.sql.typed.type_rules import MOMENTS, is_float, is_numeric, is_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer import analysis as a
 
 _NUMBER: Final = re.compile(r"[+-]?\d+(?:\.\d+)?")
-_DATED: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
 
 
 @dataclass(frozen=True)
@@ -54,7 +53,7 @@ class Misfit:
             number = self.text.strip("'").strip()
             if _NUMBER.fullmatch(number):
                 return f"{problem}: write {number} without quotes."
-        is_dated = self.column_type.base in _DATED
+        is_dated = self.column_type.base in MOMENTS
         if is_constant and is_dated and (hint := date_hint(self.text[1:-1])) is not None:
             return f"{problem}. {hint}"
         if is_text(self.column_type) and _NUMBER.fullmatch(self.text):
@@ -66,7 +65,7 @@ class Misfit:
             remedy = f"convert it in the frame, or list the columns and write {cast}"
         else:
             remedy = f"write {cast}"
-        if is_text(self.column_type) and self.value.type.base in _DATED:
+        if is_text(self.column_type) and self.value.type.base in MOMENTS:
             return (
                 f"{problem}: the column holds text. To make it a date, convert its frame by"
                 " pd.to_datetime (or read_csv(parse_dates=...)) and create the table again. For"
@@ -80,7 +79,7 @@ class Misfit:
             )
         frame, name, texts = self._texts(source)
         layouts = layouts_of(texts)
-        if not frame or not (self.column_type.base in _DATED or is_numeric(self.column_type)):
+        if not frame or not (self.column_type.base in MOMENTS or is_numeric(self.column_type)):
             return f"{problem}: {remedy}."
         column = f"{frame}[{name!r}]"
         if is_numeric(self.column_type):

@@ -12,6 +12,7 @@ from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.constancy import refuse_mixed, refuse_subqueries
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
+from rowmerge_nb.sql.analyzer.statements.updatable_views import WHERE_TYPE
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed.domains import conjuncts, constraint_of
 from rowmerge_nb.sql.typed.type_rules import can_coerce
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import statements as st
     from rowmerge_nb.sql.tree import syntax as s
 
-_WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 _WHOLE: Final = (
     "Compare columns that make partitions with constants, and join such comparisons by AND."
 )
@@ -101,7 +101,7 @@ def _constraint(
     analyzer = ExpressionAnalyzer(
         context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True)
     )
-    condition = analyzer.condition(where, _WHERE)
+    condition = analyzer.condition(where, WHERE_TYPE)
     names = {field.symbol: field.name for field in fields if field.name is not None}
     if not all(constraint_of(part, names).domains for part in conjuncts(condition)):
         context.refuse(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.words import code
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     _Refusal = Callable[[str], NoReturn]
 
-_WHERE = "WHERE clause must evaluate to a boolean: actual type {}"
+WHERE_TYPE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
 
 @dataclass(frozen=True)
@@ -172,7 +172,7 @@ class _Condition:
         computed_fields = below.computed_fields(own_fields)
         scope = Scope((*own_fields, *computed_fields))
         analyzer = ExpressionAnalyzer(self.context, scope, ExpressionSite("WHERE clause"))
-        return analyzer.condition(self.node, _WHERE)
+        return analyzer.condition(self.node, WHERE_TYPE)
 
     def check(self, context: Context, table: a.TableBinding, span: st.Span) -> a.CheckConstraint:
         fields = tuple(ScopeField(c.name, c.name, c.type) for c in table.columns)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
@@ -19,6 +19,7 @@ from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
 from rowmerge_nb.sql.analyzer.statements.returning import analyze_returning, typed
 from rowmerge_nb.sql.analyzer.statements.terms import typed_condition
 from rowmerge_nb.sql.analyzer.statements.updatable_views import (
+    WHERE_TYPE,
     ChangedTable,
     changed_table,
 )
@@ -35,8 +36,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.queries.named_queries import NamedQueries
     from rowmerge_nb.sql.tree import syntax as s
     from rowmerge_nb.sql.typed.expressions import Typed
-
-_WHERE: Final = "WHERE clause must evaluate to a boolean: actual type {}"
 
 
 def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysis:
@@ -243,7 +242,7 @@ def _where(
         )
     condition = ExpressionAnalyzer(
         context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True), named=queries
-    ).condition(node, _WHERE)
+    ).condition(node, WHERE_TYPE)
     return changed.with_where(
         view_condition, typed_condition(context, node, condition, "in the WHERE condition")
     )

@@ -18,6 +18,8 @@ from rowmerge_nb.sql.spark.text import fail, once
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.type_rules import (
     MAX_PRECISION,
+    MOMENTS,
+    NESTED,
     RANGES,
     as_decimal,
     can_coerce,
@@ -35,8 +37,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.spark.casts.text_casts import Writer
 
 _NUMBERS: Final = frozenset({*RANGES, "decimal", "real", "double"})
-_MOMENTS: Final = frozenset({"date", "timestamp", "timestamp with time zone"})
-_NESTED: Final = frozenset({"array", "map", "row"})
 _PADDED: Final = frozenset({"char", "varbinary"})
 """The targets of casts from char that keep its blanks."""
 _SHORT_DECIMAL: Final = 18
@@ -56,7 +56,7 @@ def cast(text: str, source: Type, target: Type, *, safe: bool = False) -> str:
 
 
 def _writer(source: Type, target: Type) -> Writer:
-    if source.base in _NESTED and source.base == target.base:
+    if source.base in NESTED and source.base == target.base:
         return _nested
     if target.base == "json":
         return casts_json.to_json
@@ -364,7 +364,7 @@ def shown(text: str, sql_type: Type) -> str:
         return f"base64({text})"
     plain = is_float(sql_type) or sql_type.base not in {
         *_NUMBERS,
-        *_MOMENTS,
+        *MOMENTS,
         "time",
         "interval day to second",
         "interval year to month",
