@@ -251,9 +251,8 @@ class RowChangePlanner:
     def old(self, index: int) -> tuple[str, Typed]:
         """Return a column's old value, as text and as an expression."""
         field = self.fields[index]
-        return _text(self.analysis.target_alias, field.name or field.symbol), Column(
-            field.type, field.symbol
-        )
+        text = f"{self.analysis.target_alias}.{field.name or field.symbol}"
+        return text, Column(field.type, field.symbol)
 
     def value(self, clause: ClauseAnalysis, index: int) -> tuple[str, Typed]:
         column, value, old = self.columns[index], clause.values[index], self.old(index)
@@ -585,10 +584,6 @@ def _layout_text(layout: ConnectorTableLayout | None) -> str:
         return layout.partitioning.described
     arguments = ", ".join(layout.partition_columns) or ROW_ID
     return f"{'hash' if layout.partitioning is None else 'bucket'}({arguments})"
-
-
-def _text(alias: str, name: str) -> str:
-    return f"{alias}.{name}"
 
 
 def _ids() -> Iterator[str]:

@@ -32,7 +32,7 @@ _REPORTED_BY_STORES: Final = frozenset({"rows read", "written", "rows after"})
 def comparison_bundle(comparison: Comparison) -> dict[str, str]:
     rows = aligned(comparison)
     pages_of_sides = different_pages(comparison) if not rows else []
-    why = _unaligned(comparison) if pages_of_sides else ""
+    why = unaligned(*_whole_traces(comparison)) if pages_of_sides else ""
     text = "\n".join(_lines(comparison, rows, pages_of_sides, why))
     names: dict[str, Any] = {
         "comparison": comparison,
@@ -100,10 +100,6 @@ def plan_lines(comparison: Comparison) -> tuple[PlanLine, ...]:
 def aligned(comparison: Comparison) -> tuple[AlignedRow, ...]:
     """Return the results of each row on both sides; empty if equal, or not known for all rows."""
     return aligned_rows(*_whole_traces(comparison))
-
-
-def _unaligned(comparison: Comparison) -> str:
-    return unaligned(*_whole_traces(comparison))
 
 
 def _whole_traces(comparison: Comparison) -> tuple[Trace, Trace]:

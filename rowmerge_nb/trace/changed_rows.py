@@ -63,7 +63,7 @@ def _columns(
         names = pages.witness.schema.names
         if "target" in names:
             target = pages.witness.column("target").take(rows)
-            old = dict(zip(_field_names(target.type), target.flatten(), strict=True))
+            old = dict(zip((field.name for field in target.type), target.flatten(), strict=True))
         if "source_row" in names and pages.transformed:
             source_rows = pages.witness.column("source_row").take(rows)
     is_deleted = pc.equal(operations, int(Operation.DELETE))
@@ -76,7 +76,3 @@ def _columns(
         changes[f"old.{name}"] = old.get(name, pa.nulls(len(rows), values.type))
         changes[f"new.{name}"] = pc.if_else(is_deleted, pa.scalar(None, values.type), values)
     return changes
-
-
-def _field_names(row_type: pa.StructType) -> list[str]:
-    return [row_type.field(index).name for index in range(row_type.num_fields)]

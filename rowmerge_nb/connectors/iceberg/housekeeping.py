@@ -379,7 +379,7 @@ class Search:
         return Orphan(
             file.location,
             file.size,
-            _modified(file),
+            file.modified.timestamp() if file.modified is not None else None,
             statement[1] if statement is not None else "",
             process or "",
         )
@@ -441,10 +441,6 @@ def _is_unmade(folder: Path, statement: str) -> bool:
 
 def _since(file: File, now: datetime) -> timedelta:
     return now - file.modified if file.modified is not None else timedelta()
-
-
-def _modified(file: File) -> float | None:
-    return file.modified.timestamp() if file.modified is not None else None
 
 
 def _manifest_list(io: Any, location: str) -> str | None:

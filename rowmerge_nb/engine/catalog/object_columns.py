@@ -125,17 +125,13 @@ def _families(values: Sequence[Any]) -> set[str]:
     if (
         len(families) > 1
         and "number" in families
-        and all(issubclass(one, float | np.floating) for one in _numbers(classes))
+        and all(issubclass(one, float | np.floating) for one in classes if _family(one) == "number")
     ):
         # pandas uses NaN for NULL in columns of any type.
         numbers = (value for value in values if isinstance(value, float | np.floating))
         if all(number != number for number in numbers):  # noqa: PLR0124 - it is NaN
             families.discard("number")
     return families
-
-
-def _numbers(classes: set[type]) -> list[type]:
-    return [one for one in classes if _family(one) == "number"]
 
 
 def _family(one: type) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain as chained
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import pyarrow as pa
 
@@ -85,7 +85,7 @@ class MergeRun(StatementRun):
         )
         begin_merge(self, analysis)
         planned = answer_source(self, planned)
-        action = act(self, planned, lambda: self.context(planned), self._lowered)
+        action = act(self, planned, lambda: self.context(planned), partial(lowered, self))
         self._check_duplicates(action, planned)
         check_fragments(action.account, action.fragments)
         check_stored(analysis, action.account, planned.facts.paradigm)
@@ -120,9 +120,6 @@ class MergeRun(StatementRun):
             source,
             (targets, sources),
         )
-
-    def _lowered(self, context: LoweringContext) -> Any:
-        return lowered(self, context)
 
     def _target_symbols(self) -> Named:
         pairs = zip(self.analysis.target.columns, self.analysis.target_fields, strict=True)
