@@ -1,4 +1,4 @@
-"""SQL names: quoting and suggestions."""
+"""SQL names and texts: quoting and suggestions."""
 
 from __future__ import annotations
 
@@ -17,6 +17,24 @@ def quoted(name: str) -> str:
     "a""b"
     """
     return '"' + name.replace('"', '""') + '"'
+
+
+def quoted_path(names: Iterable[str]) -> str:
+    """Quote the parts of a name for standard SQL.
+
+    >>> print(quoted_path(["shop", "order items"]))
+    "shop"."order items"
+    """
+    return ".".join(map(quoted, names))
+
+
+def quoted_text(text: str) -> str:
+    """Quote a text as an SQL literal.
+
+    >>> quoted_text("it's")
+    "'it''s'"
+    """
+    return "'" + text.replace("'", "''") + "'"
 
 
 def quoted_where_needed(name: str, reserved: Container[str] = ()) -> str:

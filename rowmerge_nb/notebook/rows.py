@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
+from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.words.display_values import LONGEST, NULL, Cell, shortened, visible
 from rowmerge_nb.spi.values import python_values
@@ -118,7 +119,7 @@ def _plain(value: Any, *, inside: bool) -> str:
         case dt.time():
             text, word = value.isoformat(), "TIME"
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return quoted_text(value)
         case _:
             return str(value)
     return f"{word} '{text}'" if inside else text

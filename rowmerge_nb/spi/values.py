@@ -6,6 +6,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.base.names import quoted_text
+
 _LONGEST: Final = 40
 
 
@@ -84,5 +86,5 @@ def shown_value(scalar: pa.Scalar) -> str:
         return "NULL"
     text = str(_value(scalar))
     if pa.types.is_string(scalar.type) or pa.types.is_large_string(scalar.type):
-        text = "'" + text.replace("'", "''") + "'"
+        text = quoted_text(text)
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}\N{HORIZONTAL ELLIPSIS}"

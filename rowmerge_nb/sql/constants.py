@@ -9,6 +9,8 @@ import uuid
 from collections.abc import Mapping
 from typing import Any, Final
 
+from rowmerge_nb.base.names import quoted_text
+
 _SURROGATE: Final = re.compile("[\ud800-\udfff]")
 
 _BIGINT: Final = range(-(2**63), 2**63)
@@ -97,7 +99,7 @@ def constant_of(value: Any) -> str | None:
         case bytes():
             return f"X'{value.hex()}'"
         case str():
-            return "'" + value.replace("'", "''") + "'"
+            return quoted_text(value)
     return None
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo
 
 from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.names import quoted_text
 
 _WORDS: Final = {
     Decimal: "DECIMAL",
@@ -29,7 +30,7 @@ def literal_of(value: Any, type_name: str) -> str | None:
     if value is None:
         return None
     if isinstance(value, str):
-        return "'" + value.replace("'", "''") + "'"
+        return quoted_text(value)
     if isinstance(value, bytes):
         return f"X'{value.hex().upper()}'"
     if isinstance(value, bool):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, NoReturn
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.base.names import quoted
-from rowmerge_nb.connectors.jdbc.database import literal
+from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.spi import (
     AddColumn,
     ColumnPosition,
@@ -88,7 +87,7 @@ def comment_sql(target: str, comment: str | None) -> str:
     >>> comment_sql('TABLE "shop"', "it's")
     'COMMENT ON TABLE "shop" IS \'it\'\'s\''
     """
-    return f"COMMENT ON {target} IS {'NULL' if comment is None else literal(comment)}"
+    return f"COMMENT ON {target} IS {'NULL' if comment is None else quoted_text(comment)}"
 
 
 def _refuse(store: Store, feature: str, hint: str) -> NoReturn:

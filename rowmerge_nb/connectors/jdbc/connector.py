@@ -9,9 +9,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
-from rowmerge_nb.connectors.jdbc.database import literal, unsupported
+from rowmerge_nb.connectors.jdbc.database import unsupported
 from rowmerge_nb.connectors.jdbc.handles import (
     JdbcColumn,
     JdbcInsertTableHandle,
@@ -663,5 +663,5 @@ def _names(columns: Iterable[ColumnHandle]) -> tuple[str, ...]:
 def _keyed(name: SchemaTableName, column: str) -> str:
     return (
         f"This makes it anew with one: CREATE OR REPLACE TABLE {name} WITH ({PRIMARY_KEY} ="
-        f" ARRAY[{literal(column)}]) AS SELECT * FROM {name}."
+        f" ARRAY[{quoted_text(column)}]) AS SELECT * FROM {name}."
     )

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError
 from rowmerge_nb.base.extras import install_command
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted_path
 from rowmerge_nb.connectors.jdbc.interrupts import interruptible
 from rowmerge_nb.spi import SchemaTableName, Type
 
@@ -34,15 +34,6 @@ USUAL_STEP: Final = (
 )
 """The hint for errors of a database that have no hint of their own."""
 """The limit on the characters of a value in messages."""
-
-
-def literal(text: str) -> str:
-    """Quote a text as an SQL literal.
-
-    >>> literal("it's")
-    "'it''s'"
-    """
-    return "'" + text.replace("'", "''") + "'"
 
 
 @dataclass(frozen=True)
@@ -263,7 +254,7 @@ class Store(ABC):
         return f"COALESCE({value}, {column.default})" if column.default else value
 
     def table(self, handle: JdbcTableHandle) -> str:
-        return ".".join(map(quoted, handle.spelled))
+        return quoted_path(handle.spelled)
 
     def check_room(self, name: SchemaTableName, columns: int, keys: int) -> None:
         room = self.most_columns - self.staged_beside - keys

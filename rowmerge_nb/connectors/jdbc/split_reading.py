@@ -11,7 +11,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.jdbc.database import SHOWN, DatabaseSession, Reading, Store, literal
+from rowmerge_nb.base.names import quoted_text
+from rowmerge_nb.connectors.jdbc.database import SHOWN, DatabaseSession, Reading, Store
 from rowmerge_nb.connectors.jdbc.handles import (
     JdbcRowIdColumn,
     JdbcSplit,
@@ -214,7 +215,7 @@ class JdbcPageSource(ConnectorPageSource):
         with closing(self._store.connect()) as session:
             self._store.begin_reading(session, self._split)
             (row,) = session.query(
-                f"SELECT {display_value} AS v, {address or literal('')} AS a FROM {source} WHERE"
+                f"SELECT {display_value} AS v, {address or quoted_text('')} AS a FROM {source} WHERE"
                 f" {where} LIMIT 1"
             )
         raise self._misfit_error(

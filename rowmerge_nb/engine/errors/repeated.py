@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import RepeatedMatches
+from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_rows
 from rowmerge_nb.sql.analyzer.column_names import column_in_sql
@@ -113,11 +114,5 @@ def named_group(
 
 
 def shown_value(value: Any) -> str:
-    text = (
-        "NULL"
-        if value is None
-        else "'" + value.replace("'", "''") + "'"
-        if isinstance(value, str)
-        else str(value)
-    )
+    text = "NULL" if value is None else quoted_text(value) if isinstance(value, str) else str(value)
     return text if len(text) <= 60 else f"{text[:59]}…"

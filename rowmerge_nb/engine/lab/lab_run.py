@@ -18,7 +18,7 @@ from rowmerge_nb.base.errors import (
     checked,
     checked_path,
 )
-from rowmerge_nb.base.names import did_you_mean, quoted
+from rowmerge_nb.base.names import did_you_mean, quoted, quoted_path, quoted_text
 from rowmerge_nb.engine.lab.grid import GRID, points_of
 from rowmerge_nb.engine.lab.lab_file import LabFile
 from rowmerge_nb.engine.lab.lab_rows import (
@@ -262,7 +262,7 @@ def _subject(engine: RunningEngine, request: LabRequest) -> Subject:
             f"Table '{'.'.join(target)}' has no column '{key}'",
             hint=did_you_mean(key, names) or f"There are: {', '.join(names)}.",
         )
-    table = engine.table(".".join(map(quoted, target)))
+    table = engine.table(quoted_path(target))
     rows = sampled_rows(table, key, request.rows)
     if not rows.rows.num_rows:
         raise RowMergeError.invalid(
@@ -337,7 +337,7 @@ class Bench:
             raise
         except RowMergeError as error:
             refusal = f"{error.code}: {error.message}"
-        engine.run(f"DROP TABLE IF EXISTS {_written(store.table_name(table))}")
+        engine.run(f"DROP TABLE IF EXISTS {quoted_path(store.table_name(table))}")
         return LabRun(
             point=point,
             loaded_rows=self._subject.rows.rows.num_rows,
@@ -348,7 +348,7 @@ class Bench:
         )
 
     def _load(self, engine: RunningEngine, store: OpenStore, table: str, point: LabPoint) -> None:
-        name = _written(store.table_name(table))
+        name = quoted_path(store.table_name(table))
         names = self._subject.rows.rows.column_names
         if self._subject.target == MADE_TABLE and point.partitioned_by in names:
             # Hive has partition columns at the end. Columns of your tables keep their places, which
@@ -395,7 +395,10 @@ class Bench:
         before = store.files(table)
         engine.run(
             store.kind.compaction.format(
-                table=_written((catalog, schema, name)), catalog=catalog, schema=schema, name=name
+                table=quoted_path((catalog, schema, name)),
+                catalog=catalog,
+                schema=schema,
+                name=name,
             )
         )
         after = costs_of(store, table, before, {})
@@ -464,8 +467,7 @@ def table_properties(store: OpenStore, point: LabPoint, key: str) -> list[str]:
 
 
 def _array(*texts: str) -> str:
-    literals = ("'" + text.replace("'", "''") + "'" for text in texts)
-    return f"ARRAY[{', '.join(literals)}]"
+    return f"ARRAY[{', '.join(map(quoted_text, texts))}]"
 
 
 def _require(store: OpenStore, accepted: Mapping[str, str], name: str, what: str) -> None:
@@ -474,7 +476,3 @@ def _require(store: OpenStore, accepted: Mapping[str, str], name: str, what: str
             f"Store '{store.name}' has no {what}",
             hint=f"Leave {what} out of the grid, or the store.",
         )
-
-
-def _written(name: Sequence[str]) -> str:
-    return ".".join(map(quoted, name))

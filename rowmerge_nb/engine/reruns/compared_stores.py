@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, StatementInterrupted
-from rowmerge_nb.base.names import did_you_mean, quoted
+from rowmerge_nb.base.names import did_you_mean, quoted_path
 from rowmerge_nb.engine.observers.fragment_samples import FragmentKeeper
 from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_branch, refuse_options
@@ -256,7 +256,7 @@ class _Sides:
             result.again = None
             read = {} if store is None else store.recorder.files
             try:
-                rows = self._engine.apart({}).table(".".join(map(quoted, copy.name)))
+                rows = self._engine.apart({}).table(quoted_path(copy.name))
             except StatementInterrupted:
                 raise
             except RowMergeError as error:

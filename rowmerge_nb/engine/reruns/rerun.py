@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState, TraceLevel
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted_path
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.table_properties import schema_of
@@ -105,7 +105,7 @@ def with_copy(
         if table_metadata.properties.get(name)
     }
     properties["check_constraints"] = table_metadata.check_constraints
-    copied_rows = engine.table(_written(name)) if rows is None else rows()
+    copied_rows = engine.table(quoted_path(name)) if rows is None else rows()
     columns = tuple(column for column in table_metadata.columns if column.name not in added)
     current_names = [column.name for column in columns]
     if copied_rows.column_names != current_names:
@@ -273,7 +273,7 @@ class Again:
         return self.engine.table_metadata(catalog, schema, table)
 
     def target_rows(self) -> pa.Table:
-        return self.engine.table(".".join(map(quoted, self.trace.target.name_parts)))
+        return self.engine.table(quoted_path(self.trace.target.name_parts))
 
     @property
     def missing(self) -> str:
@@ -318,7 +318,7 @@ class Again:
 
     @cached_property
     def _whole(self) -> pa.Table | None:
-        table = _written(self.trace.target.name_parts)
+        table = quoted_path(self.trace.target.name_parts)
         if not self.trace.committed:
             return None if self.trace.target.branch else self.engine.table(table)
         if isinstance(self.trace.target.version_before, int):
@@ -359,10 +359,6 @@ class Again:
         # Rows that were changed in between, or have another spelling, are not reported as
         # untouched.
         return None if touched.total() else rows.take(pa.array(untouched, pa.int64()))
-
-
-def _written(name: tuple[str, ...]) -> str:
-    return ".".join(map(quoted, name))
 
 
 def _has_whole_targets(pages: PageSample) -> bool:

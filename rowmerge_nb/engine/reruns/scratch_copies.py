@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, StatementInterrupted
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted, quoted_path, quoted_text
 from rowmerge_nb.base.words import join
 from rowmerge_nb.engine.spark.interrupts import to_its_end
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.reruns.running_engine import RunningEngine
@@ -109,8 +109,8 @@ class ScratchCopies:
         )
         try:
             source.run(
-                f"INSERT INTO {_written(copy.name)} ({columns})"
-                f" SELECT {values} FROM {_written(self._table)}"
+                f"INSERT INTO {quoted_path(copy.name)} ({columns})"
+                f" SELECT {values} FROM {quoted_path(self._table)}"
             )
         except StatementInterrupted:
             raise
@@ -127,8 +127,8 @@ class ScratchCopies:
         could not be dropped.
         """
         problems: list[str] = []
-        statements = [f"DROP TABLE IF EXISTS {_written(name)}" for name in self._begun]
-        statements += [f"DROP SCHEMA IF EXISTS {_written(schema)}" for schema in self._schemas]
+        statements = [f"DROP TABLE IF EXISTS {quoted_path(name)}" for name in self._begun]
+        statements += [f"DROP SCHEMA IF EXISTS {quoted_path(schema)}" for schema in self._schemas]
         self._begun, self._schemas = [], []
 
         def drop_all() -> None:
@@ -157,7 +157,7 @@ class ScratchCopies:
         schema = f"{PREFIX}{uuid.uuid4().hex[:12]}"
         self._schemas.append((catalog, schema))
         try:
-            self._engine.run(f"CREATE SCHEMA {_written((catalog, schema))}")
+            self._engine.run(f"CREATE SCHEMA {quoted_path((catalog, schema))}")
         except StatementInterrupted:
             raise
         except RowMergeError:
@@ -212,7 +212,7 @@ class ScratchCopies:
         )
         texts = {**{key: _literal(value) for key, value in properties.items()}, **further}
         values = ", ".join(f"{key} = {text}" for key, text in texts.items())
-        return f"CREATE TABLE {_written(name)} ({columns})" + (
+        return f"CREATE TABLE {quoted_path(name)} ({columns})" + (
             f" WITH ({values})" if values else ""
         )
 
@@ -250,7 +250,7 @@ class ScratchCopies:
         trial = (*name[:2], f"{PREFIX}{uuid.uuid4().hex[:12]}")
         self._begun.append(trial)
         try:
-            self._engine.run(f"CREATE TABLE {_written(trial)} ({columns})")
+            self._engine.run(f"CREATE TABLE {quoted_path(trial)} ({columns})")
         except StatementInterrupted:
             raise
         except RowMergeError as error:
@@ -279,8 +279,4 @@ def _literal(value: Any) -> str:
         return str(value).lower()
     if isinstance(value, int | float):
         return str(value)
-    return "'" + str(value).replace("'", "''") + "'"
-
-
-def _written(name: Sequence[str]) -> str:
-    return ".".join(map(quoted, name))
+    return quoted_text(str(value))

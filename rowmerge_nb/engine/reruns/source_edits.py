@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import RowMergeError, checked
-from rowmerge_nb.base.names import did_you_mean, quoted
+from rowmerge_nb.base.names import did_you_mean, quoted_path, quoted_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.memory.table_properties import schema_of
@@ -331,7 +331,7 @@ def _from_name(
     options: Mapping[str, Any],
     target: tuple[str, ...],
 ) -> Source:
-    sql_name = ".".join(map(quoted, parts))
+    sql_name = quoted_path(parts)
     catalog, schema, table = engine.full_name(sql_name)
     table_metadata = engine.table_metadata(catalog, schema, table)
     if table_metadata is not None:
@@ -430,7 +430,7 @@ def _literal(value: Any, arrow_type: pa.DataType) -> str:
     """Return a value as SQL of a type; texts and decimals with their own length, as in VALUES."""
     if value is None:
         return f"CAST(NULL AS {from_arrow(arrow_type)})"
-    text = "'" + _text(value).replace("'", "''") + "'"
+    text = quoted_text(_text(value))
     if pa.types.is_string(arrow_type):
         return text
     return (

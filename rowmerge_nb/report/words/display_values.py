@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.names import quoted_text
+
 if TYPE_CHECKING:
     import pyarrow as pa
 
@@ -109,7 +111,7 @@ def _item(value: Any) -> str:
 
 def _quoted(value: Any, text: str) -> str:
     ambiguous = isinstance(value, str) and ("," in value or value in {"", "NULL"})
-    return "'" + text.replace("'", "''") + "'" if ambiguous else text
+    return quoted_text(text) if ambiguous else text
 
 
 def _plain(value: Any) -> str:

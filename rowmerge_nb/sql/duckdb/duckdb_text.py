@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.spi.types import UNKNOWN, Type
 from rowmerge_nb.sql.typed.type_rules import is_zoned
 
@@ -83,7 +83,7 @@ def text_literal(value: str) -> str:
     """
     if "\0" in value:
         raise UnprintableError("a text with the character U+0000")
-    return "'" + value.replace("'", "''") + "'"
+    return quoted_text(value)
 
 
 def literal(sql_type: Type, value: str | None) -> str:

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.sql.tree import syntax as s
 
 if TYPE_CHECKING:
@@ -153,7 +154,7 @@ class Formatter:
 
     def _literal(self, node: s.Literal) -> str:
         if node.kind == "string":
-            return "'" + node.value.replace("'", "''") + "'"
+            return quoted_text(node.value)
         if node.kind == "binary":
             return f"X'{node.value.upper()}'"
         if node.kind == "decimal":

@@ -9,12 +9,12 @@ from contextlib import suppress
 from typing import Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.base.names import quoted
-from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal
+from rowmerge_nb.base.names import quoted, quoted_text
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 from rowmerge_nb.spi import Orphan
 
 PREFIX: Final = "rowmerge_nb_stage_"
-STAGES: Final = literal(PREFIX.replace("_", r"\_") + "%")
+STAGES: Final = quoted_text(PREFIX.replace("_", r"\_") + "%")
 """The pattern of LIKE for their names."""
 
 
@@ -39,7 +39,7 @@ def _orphans(session: DatabaseSession) -> list[dict[str, Any]]:
             # The size is available only while the table exists; the query waits for a concurrent
             # removal.
             row["bytes"] = session.value(
-                f"SELECT pg_total_relation_size(to_regclass({literal(_quoted(row))})) AS n"
+                f"SELECT pg_total_relation_size(to_regclass({quoted_text(_quoted(row))})) AS n"
             )
             free.append(row)
     return free

@@ -6,8 +6,7 @@ import datetime as dt
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.names import quoted
-from rowmerge_nb.connectors.jdbc.database import literal
+from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.connectors.jdbc.predicates import ColumnTerms, integer
 
 if TYPE_CHECKING:
@@ -34,7 +33,8 @@ def terms_of(column: JdbcColumn, *, unicode: bool) -> ColumnTerms | None:
         )
     if base == "uuid":
         return ColumnTerms(
-            lambda value: f"{literal(value)}::uuid" if _UUID.fullmatch(str(value)) else None, name
+            lambda value: f"{quoted_text(value)}::uuid" if _UUID.fullmatch(str(value)) else None,
+            name,
         )
     literal_of = _WRITTEN.get(base)
     return ColumnTerms(literal_of, name, name) if literal_of is not None else None
@@ -44,7 +44,7 @@ def _text(value: Any, *, padded: bool, unicode: bool) -> str | None:
     # The server cannot store a text with a zero byte.
     if not isinstance(value, str) or "\0" in value or not (unicode or value.isascii()):
         return None
-    return literal(value.rstrip(" ") if padded else value)
+    return quoted_text(value.rstrip(" ") if padded else value)
 
 
 def _moment(value: dt.datetime) -> str:

@@ -14,7 +14,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.conninfo import SAFE_PATH
-from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal
+from rowmerge_nb.base.names import quoted_text
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 
 if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.database import Store
@@ -65,13 +66,13 @@ class PostgresSession(DatabaseSession):
     def prepare(self) -> None:
         # A pooler may have dropped the options of the connection string.
         self.execute(
-            f"SELECT pg_catalog.set_config('search_path', {literal(SAFE_PATH)}, false)",
+            f"SELECT pg_catalog.set_config('search_path', {quoted_text(SAFE_PATH)}, false)",
             "Connecting",
         )
         # Waits for locks must end.
         settings = {**_MEANING, **_SESSION, "lock_timeout": f"{LOCK_SECONDS}s"}
         values = ", ".join(
-            f"({literal(name)}, {literal(value)})" for name, value in settings.items()
+            f"({quoted_text(name)}, {quoted_text(value)})" for name, value in settings.items()
         )
         # A query needs one round trip, and ignores settings that the server does not have.
         self.execute(
@@ -97,9 +98,9 @@ class PostgresSession(DatabaseSession):
 
     def use_own_settings(self) -> None:
         """Restore the role's settings, until the transaction ends or they are reset."""
-        names = ", ".join(map(literal, ("search_path", *_MEANING)))
+        names = ", ".join(map(quoted_text, ("search_path", *_MEANING)))
         self.execute(
-            f"SELECT set_config(name, CASE name WHEN 'search_path' THEN {literal(self._own_path)}"
+            f"SELECT set_config(name, CASE name WHEN 'search_path' THEN {quoted_text(self._own_path)}"
             f" ELSE reset_val END, true) FROM pg_settings WHERE name IN ({names})"
         )
 
@@ -111,5 +112,5 @@ class PostgresSession(DatabaseSession):
         settings = (("search_path", SAFE_PATH), *_MEANING.items())
         self.execute(
             "SELECT"
-            f" {', '.join(f'pg_catalog.set_config({literal(n)}, {literal(v)}, true)' for n, v in settings)}"
+            f" {', '.join(f'pg_catalog.set_config({quoted_text(n)}, {quoted_text(v)}, true)' for n, v in settings)}"
         )

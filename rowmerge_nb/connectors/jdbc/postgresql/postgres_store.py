@@ -13,8 +13,8 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.conninfo import with_safe_path
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.base.names import quoted
-from rowmerge_nb.connectors.jdbc.database import DatabaseSession, Follower, Reading, Store, literal
+from rowmerge_nb.base.names import quoted, quoted_text
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, Follower, Reading, Store
 from rowmerge_nb.connectors.jdbc.dsn import redacted, shown, startup_options
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as types
 from rowmerge_nb.connectors.jdbc.postgresql.errors import translated
@@ -204,7 +204,7 @@ class PostgresStore(Store):
         if split.snapshot:
             session.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", "Beginning to read")
             session.execute(
-                f"SET TRANSACTION SNAPSHOT {literal(split.snapshot)}", "Beginning to read"
+                f"SET TRANSACTION SNAPSHOT {quoted_text(split.snapshot)}", "Beginning to read"
             )
 
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
@@ -220,7 +220,7 @@ class PostgresStore(Store):
         if not handle.key:
             return "'ctid ' || ctid::text" if handle.ranges else ""
         return " || ', ' || ".join(
-            f"{literal(f'{name} = ')} || {quoted(name)}::text" for name in handle.key
+            f"{quoted_text(f'{name} = ')} || {quoted(name)}::text" for name in handle.key
         )
 
     # -- writing
@@ -277,7 +277,7 @@ class PostgresStore(Store):
         ]
 
     def triggers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
-        table = f"{literal(self.table(handle))}::regclass"
+        table = f"{quoted_text(self.table(handle))}::regclass"
         # Partitions may have their own triggers.
         tables = f"(SELECT {table} UNION SELECT relid FROM pg_partition_tree({table}))"
         rows = session.query(
@@ -288,7 +288,7 @@ class PostgresStore(Store):
         return [row["name"] for row in rows]
 
     def followers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[Follower]:
-        table = f"{literal(self.table(handle))}::regclass"
+        table = f"{quoted_text(self.table(handle))}::regclass"
         keys = session.query(
             'SELECT c.conrelid::regclass::text AS name, a.attname::text AS "column",'
             " c.confdeltype IN ('c', 'n', 'd') AS gone, c.confupdtype IN ('c', 'n', 'd') AS moved"

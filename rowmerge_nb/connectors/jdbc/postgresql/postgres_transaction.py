@@ -11,10 +11,10 @@ from contextlib import closing, suppress
 from typing import Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted, quoted_path, quoted_text
 from rowmerge_nb.connectors.jdbc.altering import comment_sql
 from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
-from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal, unsupported
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, unsupported
 from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as types
 from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import PREFIX, STAGES, remove_orphans
@@ -110,8 +110,8 @@ class PostgresTransaction(JdbcTransaction):
             " c.relkind::text AS kind, obj_description(c.oid, 'pg_class') AS comment, c.relkind ="
             " 'r' AND EXISTS (SELECT FROM pg_inherits WHERE inhparent = c.oid) AS inherited FROM"
             " pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.relkind IN ('r',"
-            f" 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} AND lower(n.nspname) = {literal(name.schema)}"
-            f" AND lower(c.relname) = {literal(name.table)} AND c.relname NOT LIKE {STAGES}"
+            f" 'p', 'v', 'm', 'f') AND {_OWN_SCHEMAS} AND lower(n.nspname) = {quoted_text(name.schema)}"
+            f" AND lower(c.relname) = {quoted_text(name.table)} AND c.relname NOT LIKE {STAGES}"
         )
         if not matches:
             return None
@@ -203,7 +203,7 @@ class PostgresTransaction(JdbcTransaction):
 
     def _blocks(self, handle: JdbcTableHandle) -> int:
         # A view has no size.
-        name = literal(self._store.table(handle))
+        name = quoted_text(self._store.table(handle))
         sql = (
             f"SELECT coalesce(pg_relation_size({name}::regclass), 0) /"
             " current_setting('block_size')::bigint AS n"
@@ -258,7 +258,7 @@ class PostgresTransaction(JdbcTransaction):
         return next(matches, name.schema), name.table
 
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None:
-        table = ".".join(map(quoted, self.spelled_name(metadata.name)))
+        table = quoted_path(self.spelled_name(metadata.name))
         self._declare_table(table, metadata, key)
         comments = [(f"TABLE {table}", metadata.comment)]
         comments += [
@@ -296,7 +296,7 @@ class PostgresTransaction(JdbcTransaction):
                 {"statement": session.query_id, "process": this_process(), "began": time.time()}
             )
             writer.execute(
-                f"COMMENT ON TABLE {_table(stage)} IS {literal(description)}",
+                f"COMMENT ON TABLE {_table(stage)} IS {quoted_text(description)}",
                 "Making a table for staging",
             )
         finally:
@@ -414,11 +414,11 @@ class PostgresTransaction(JdbcTransaction):
         committed.
         """
         staged = "".join(
-            f" OR to_regclass({literal(_table(stage))}) IS NOT NULL" for stage in self._stages
+            f" OR to_regclass({quoted_text(_table(stage))}) IS NOT NULL" for stage in self._stages
         )
-        status = f"pg_xact_status({literal(number)}::xid8)"
+        status = f"pg_xact_status({quoted_text(number)}::xid8)"
         sql = (
-            f"SELECT CASE WHEN {literal(number)}::xid8 > pg_current_xact_id() THEN 'aborted' WHEN"
+            f"SELECT CASE WHEN {quoted_text(number)}::xid8 > pg_current_xact_id() THEN 'aborted' WHEN"
             f" {status} = 'in progress' THEN 'in progress' WHEN false{staged} THEN 'aborted' ELSE"
             f" {status} END AS s"
         )

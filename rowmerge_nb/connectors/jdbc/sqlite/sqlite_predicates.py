@@ -10,7 +10,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.jdbc.database import literal
+from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.connectors.jdbc.predicates import ColumnTerms, integer
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_types import EXACT_DIGITS, has_text_affinity, named
 
@@ -65,7 +65,7 @@ def _never(_: Any) -> None:
 
 def _text(value: Any) -> str | None:
     # A zero byte would end the statement.
-    return None if not isinstance(value, str) or "\0" in value else literal(value)
+    return None if not isinstance(value, str) or "\0" in value else quoted_text(value)
 
 
 # -- numbers

@@ -11,7 +11,7 @@ from urllib.parse import quote as percent
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.connectors.jdbc.database import (
     SHOWN,
     USUAL_STEP,
@@ -19,7 +19,6 @@ from rowmerge_nb.connectors.jdbc.database import (
     Follower,
     Reading,
     Store,
-    literal,
 )
 from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
@@ -132,7 +131,7 @@ class SqliteStore(Store):
         return session
 
     def _refuse_shadows(self, session: DatabaseSession) -> None:
-        names = ", ".join(map(literal, _ASKED))
+        names = ", ".join(map(quoted_text, _ASKED))
         rows = session.query(
             f"SELECT name FROM main.sqlite_schema WHERE lower(name) IN ({names}) LIMIT 1",
             "Opening it",
@@ -236,7 +235,9 @@ class SqliteStore(Store):
         number = rowid_of(handle)
         if number:
             return f"'rowid ' || {number}"
-        parts = [f"{literal(name)} || ' = ' || quote({types.named(name)})" for name in handle.key]
+        parts = [
+            f"{quoted_text(name)} || ' = ' || quote({types.named(name)})" for name in handle.key
+        ]
         return " || ', ' || ".join(parts)
 
     def address_of_text(
@@ -297,7 +298,7 @@ class SqliteStore(Store):
         ]
 
     def triggers(self, session: DatabaseSession, handle: JdbcTableHandle) -> list[str]:
-        table = f"lower({literal(handle.spelled[1])})"
+        table = f"lower({quoted_text(handle.spelled[1])})"
         rows = session.query(
             f"SELECT name FROM sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = {table}"
             " ORDER BY name"
@@ -347,5 +348,5 @@ def _foreign_keys(session: DatabaseSession, handle: JdbcTableHandle) -> list[dic
         'SELECT m.name AS name, f.seq AS place, f."to" AS "column", f.on_delete AS gone,'
         " f.on_update AS moved "
         "FROM sqlite_schema AS m, pragma_foreign_key_list(m.name) AS f "
-        f"WHERE m.type = 'table' AND lower(f.\"table\") = lower({literal(handle.spelled[1])})"
+        f"WHERE m.type = 'table' AND lower(f.\"table\") = lower({quoted_text(handle.spelled[1])})"
     )

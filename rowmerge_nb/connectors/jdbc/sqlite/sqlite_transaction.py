@@ -13,9 +13,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
-from rowmerge_nb.base.names import quoted
+from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
-from rowmerge_nb.connectors.jdbc.database import DatabaseSession, literal, unsupported
+from rowmerge_nb.connectors.jdbc.database import DatabaseSession, unsupported
 from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.predicates import predicate_of
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
@@ -88,7 +88,7 @@ class SqliteTransaction(JdbcTransaction):
         spelled, table_type = table["name"], table["type"]
         rows = self.reader().query(
             "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value,"
-            f" pk, hidden FROM pragma_table_xinfo({literal(spelled)}, 'main') WHERE hidden <> 1"
+            f" pk, hidden FROM pragma_table_xinfo({quoted_text(spelled)}, 'main') WHERE hidden <> 1"
             " ORDER BY cid"
         )
         keys = sorted((row["pk"], row["name"]) for row in rows if row["pk"])
@@ -109,7 +109,7 @@ class SqliteTransaction(JdbcTransaction):
         """Return whether ON CONFLICT clauses would silently delete or skip rows."""
         query = (
             "SELECT coalesce(max(sql), '') AS v FROM main.sqlite_master WHERE type = 'table' AND"
-            f" name = {literal(table)}"
+            f" name = {quoted_text(table)}"
         )
         return (
             re.search(r"\bON\s+CONFLICT\b", str(self.reader().value(query)), re.IGNORECASE)

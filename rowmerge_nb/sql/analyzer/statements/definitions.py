@@ -8,6 +8,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
@@ -476,9 +477,7 @@ def _value(value: Any) -> str:
         return f"ARRAY[{', '.join(map(_value, value))}]"
     if isinstance(value, bool):
         return str(value).lower()
-    return (
-        str(value) if isinstance(value, int | float) else "'" + str(value).replace("'", "''") + "'"
-    )
+    return str(value) if isinstance(value, int | float) else quoted_text(str(value))
 
 
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
