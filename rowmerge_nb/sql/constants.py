@@ -103,6 +103,19 @@ def constant_of(value: Any) -> str | None:
     return None
 
 
+def property_text(value: Any) -> str:
+    """Write the value of a table's property.
+
+    >>> property_text(("id", "bucket(v, 4)")), property_text(4), property_text(True)
+    ("ARRAY['id', 'bucket(v, 4)']", '4', 'true')
+    """
+    if isinstance(value, list | tuple):
+        return f"ARRAY[{', '.join(map(property_text, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return str(value) if isinstance(value, int | float) else quoted_text(str(value))
+
+
 def _integer(value: int) -> str:
     # A number that bigint has not is a decimal, as far as there is one of so many digits.
     return str(value) if value in _BIGINT else f"DECIMAL '{value}'"

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, StatementInterrupted
-from rowmerge_nb.base.names import quoted, quoted_path, quoted_text
+from rowmerge_nb.base.names import quoted, quoted_path
 from rowmerge_nb.base.words import join
 from rowmerge_nb.engine.spark.interrupts import to_its_end
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
+from rowmerge_nb.sql.constants import property_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -210,7 +211,7 @@ class ScratchCopies:
         columns = ", ".join(
             _column(column, constraints=constraints) for column in self._metadata.columns
         )
-        texts = {**{key: _literal(value) for key, value in properties.items()}, **further}
+        texts = {**{key: property_text(value) for key, value in properties.items()}, **further}
         values = ", ".join(f"{key} = {text}" for key, text in texts.items())
         return f"CREATE TABLE {quoted_path(name)} ({columns})" + (
             f" WITH ({values})" if values else ""
@@ -265,18 +266,3 @@ def _column(column: ColumnMetadata, *, constraints: bool) -> str:
     if constraints and not column.nullable:
         parts.append("NOT NULL")
     return " ".join(parts)
-
-
-def _literal(value: Any) -> str:
-    """Return a property as SQL.
-
-    >>> _literal(("id", "bucket(v, 4)")), _literal(4), _literal(True)
-    ("ARRAY['id', 'bucket(v, 4)']", '4', 'true')
-    """
-    if isinstance(value, list | tuple):
-        return f"ARRAY[{', '.join(map(_literal, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    if isinstance(value, int | float):
-        return str(value)
-    return quoted_text(str(value))

@@ -170,15 +170,11 @@ class CoordinatorCalls:
 
     def _finish_insert(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
-        sources = [
-            self._transactions.from_wire(transaction, each, _TABLE)
-            for each in request.get("sources") or []
-        ]
         self._plugin.version.finish_insert(
             transaction.metadata,
             transaction.session,
             self._transactions.from_wire(transaction, request["handle"]),
-            java_list(sources),
+            self._sources(transaction, request),
             fragment_slices(request, payload),
         )
 
@@ -235,16 +231,19 @@ class CoordinatorCalls:
 
     def _finish_merge(self, request: Request, payload: memoryview) -> Result:
         transaction = self._transactions.get(request)
-        sources = [
-            self._transactions.from_wire(transaction, source, _TABLE)
-            for source in request.get("sources") or []
-        ]
         transaction.metadata.finishMerge(
             transaction.session,
             self._transactions.from_wire(transaction, request["handle"]),
-            java_list(sources),
+            self._sources(transaction, request),
             fragment_slices(request, payload),
             java_list([]),
+        )
+
+    def _sources(self, transaction: HostTransaction, request: Request) -> JavaObject:
+        """Return the handles of the tables that the statement has read."""
+        sources = request.get("sources") or []
+        return java_list(
+            [self._transactions.from_wire(transaction, source, _TABLE) for source in sources]
         )
 
     def _apply_delete(self, request: Request, payload: memoryview) -> Result:

@@ -17,6 +17,7 @@ from rowmerge_nb.sql.analyzer.column_names import column_in_sql, name_in_sql
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.statements.updatable_views import check_option_of
+from rowmerge_nb.sql.constants import property_text
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
 from rowmerge_nb.sql.parser.statement_reader import parse_query
@@ -436,7 +437,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
     table_properties = table.metadata.properties if table.metadata is not None else {}
     comment = None if table.metadata is None else table.metadata.comment
     property_lines = [
-        f"   {key} = {_value(value)}"
+        f"   {key} = {property_text(value)}"
         for key, value in table_properties.items()
         if value not in (None, ())
     ]
@@ -469,15 +470,7 @@ def _default(default: str | None) -> str:
 
 
 def _comment(before: str, comment: str | None) -> str:
-    return "" if comment is None else f"{before}COMMENT {_value(comment)}"
-
-
-def _value(value: Any) -> str:
-    if isinstance(value, tuple | list):
-        return f"ARRAY[{', '.join(map(_value, value))}]"
-    if isinstance(value, bool):
-        return str(value).lower()
-    return str(value) if isinstance(value, int | float) else quoted_text(str(value))
+    return "" if comment is None else f"{before}COMMENT {quoted_text(comment)}"
 
 
 def _pattern(context: Context, like: str, escape: Any) -> re.Pattern[str]:
