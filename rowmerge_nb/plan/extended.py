@@ -9,7 +9,7 @@ from rowmerge_nb.plan.plan_nodes import Assignment, Project, Symbol
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, MERGE_ROW, PRESENT, PageLayout
 from rowmerge_nb.spi.types import BOOLEAN, INTEGER, TINYINT, VARCHAR, row_of
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, children, replaced
+from rowmerge_nb.sql.typed.expressions import TRUE, Apply, Column, Constant, children, replaced
 from rowmerge_nb.sql.typed.type_rules import parts_of
 from rowmerge_nb.trace.node_records import JoinType
 
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 SOURCE_PRESENT: Final = "source_present"
 RETURNING: Final = "returning"
 SOURCE_MARK: Final = Symbol(SOURCE_PRESENT, BOOLEAN)
-TRUE: Final = Constant(BOOLEAN, "true")
 
 
 # -- WHEN NOT MATCHED BY SOURCE

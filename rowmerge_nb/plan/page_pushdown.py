@@ -12,11 +12,11 @@ from rowmerge_nb.plan import query_nodes as n
 from rowmerge_nb.plan.explained_expressions import printed
 from rowmerge_nb.plan.page_joins import JoinSides, split_terms
 from rowmerge_nb.plan.plan_nodes import Filter, Join, PlanNode, Project
-from rowmerge_nb.plan.query_planner import TRUE, columns_of, filtered, with_sources
+from rowmerge_nb.plan.query_planner import columns_of, filtered, with_sources
 from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import may_fail
 from rowmerge_nb.sql.typed.domains import conjunction, conjuncts
-from rowmerge_nb.sql.typed.expressions import Typed, references, replaced
+from rowmerge_nb.sql.typed.expressions import TRUE, Typed, references, replaced
 from rowmerge_nb.trace.node_records import JoinType
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.spi.page import PRESENT
 from rowmerge_nb.spi.page_source import Constraint
 from rowmerge_nb.spi.types import BOOLEAN
-from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant, replaced
+from rowmerge_nb.sql.typed.expressions import TRUE, Apply, Column, Constant, replaced
 from rowmerge_nb.sql.typed.readings import reads
 from rowmerge_nb.trace.node_records import JoinType
 
@@ -328,9 +328,8 @@ class CheckConstraints(PlanNode):
         values = [replaced(check.value, pairs) for check in self.checks]
         if self.stored is None:
             return tuple(values)
-        yes = Constant(BOOLEAN, "true")
         return tuple(
-            Apply(BOOLEAN, "case", (self.stored, value, yes), origin=value.origin)
+            Apply(BOOLEAN, "case", (self.stored, value, TRUE), origin=value.origin)
             for value in values
         )
 

@@ -14,7 +14,6 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.next_steps import null_refusal
 from rowmerge_nb.plan.extended import (
     SOURCE_MARK,
-    TRUE,
     MergeRow,
     mark_source,
     passed_for,
@@ -62,6 +61,7 @@ from rowmerge_nb.sql.analyzer.analysis import MergeAnalysis
 from rowmerge_nb.sql.tree.statements import excerpt
 from rowmerge_nb.sql.typed.domains import constraint_of, domain_of_column, intersect
 from rowmerge_nb.sql.typed.expressions import (
+    TRUE,
     Apply,
     Column,
     Constant,

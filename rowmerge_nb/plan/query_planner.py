@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
 
 Node = TypeVar("Node", bound=PlanNode)
-TRUE: Final = e.Constant(BOOLEAN, "true")
 _WINDOW: Final = "window"
 
 
@@ -151,7 +150,7 @@ class _QueryPlanner:
         equalities = tuple(
             pair for part in conditions if (pair := equality(part, *names)) is not None
         )
-        predicate = conjunction(conditions) if conditions else TRUE
+        predicate = conjunction(conditions) if conditions else e.TRUE
         return self._node(
             Join,
             (*columns_of(sides[0]), *columns_of(sides[1])),

@@ -228,7 +228,7 @@ class _QueryPrinter:
         number = self.new_name("count")
         failure = e.Apply(BOOLEAN, "fail", (), Refusal(node.code, node.message))
         is_counted = e.Apply(BOOLEAN, ">=", (e.Column(BIGINT, number), e.Constant(BIGINT, "0")))
-        condition = e.Apply(BOOLEAN, "case", (is_counted, failure, e.Constant(BOOLEAN, "true")))
+        condition = e.Apply(BOOLEAN, "case", (is_counted, failure, e.TRUE))
         columns = names(q.columns_of(node))
         inner = (
             f"SELECT {columns}, count(*) OVER () AS {backquoted(number)} FROM"

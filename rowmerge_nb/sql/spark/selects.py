@@ -19,7 +19,6 @@ from rowmerge_nb.sql.typed.type_rules import entries_type, has_map
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-_UNMARKED: Final = e.Constant(BOOLEAN, "true")
 _ONE_ROW: Final = "(SELECT 1)"
 """The relation of a SELECT without FROM."""
 
@@ -61,7 +60,7 @@ class _Select:
             and sets is not None
             and self._is_twofold(sets, self.keys)
         ):
-            self._group_below(sets, self.keys, total or _Total(_UNMARKED, ""))
+            self._group_below(sets, self.keys, total or _Total(e.TRUE, ""))
             total, self.keys = None, None
         elif total is not None:
             self._replace(_masked(self._values(), total.mark))

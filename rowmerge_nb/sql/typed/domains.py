@@ -17,14 +17,13 @@ from rowmerge_nb.spi.page_source import ColumnDomain, Constraint
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q
-from rowmerge_nb.sql.typed.type_rules import is_integer
+from rowmerge_nb.sql.typed.type_rules import RANGES, is_integer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.spi.types import Type
 
-_BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _MICROSECONDS: Final = 6
 MOST_VALUES: Final = 1_000
 """The values of a longer list say no more than the smallest and the largest of them."""
@@ -326,8 +325,8 @@ def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
 
 def _fitting(value: Any, kind: Type) -> Any:
     if is_integer(kind):
-        bits = _BITS[kind.base]
-        return int(value) if value == int(value) and -(2**bits) <= value < 2**bits else None
+        end = RANGES[kind.base]
+        return int(value) if value == int(value) and -end <= value < end else None
     if kind.base == "decimal":
         precision, scale = kind.parameters
         scaled = Decimal(value).scaleb(scale)
@@ -377,9 +376,9 @@ def _keeps_all(source: Type, target: Type) -> bool:
     if source == target:
         return True
     if is_integer(source) and is_integer(target):
-        return _BITS[source.base] <= _BITS[target.base]
+        return RANGES[source.base] <= RANGES[target.base]
     if is_integer(source) and target.base == "decimal":
-        return bool(10 ** (target.parameters[0] - target.parameters[1]) > 2 ** _BITS[source.base])
+        return bool(10 ** (target.parameters[0] - target.parameters[1]) > RANGES[source.base])
     if source.base == target.base == "decimal":
         (precision, scale), (wider, finer) = source.parameters, target.parameters
         return bool(finer >= scale and wider - finer >= precision - scale)

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.spi.types import Type
+from rowmerge_nb.spi.types import BOOLEAN, Type
 from rowmerge_nb.sql.typed.type_rules import entries_type, has_map
 
 if TYPE_CHECKING:
@@ -50,6 +50,9 @@ class Constant(Typed):
     """A constant; ``value`` is None for NULL, otherwise the text of the type's literal."""
 
     value: str | None
+
+
+TRUE: Final = Constant(BOOLEAN, "true")
 
 
 @dataclass(frozen=True)

@@ -15,6 +15,7 @@ from rowmerge_nb.sql.typed.type_rules import (
     INTERVAL_DAY,
     INTERVAL_YEAR,
     MOST_MICROSECONDS,
+    RANGES,
     precision_of,
     zoned,
 )
@@ -25,13 +26,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.tree.syntax import Interval
 
-_INTEGERS: Final = {
-    "tinyint": 2**7,
-    "smallint": 2**15,
-    "integer": 2**31,
-    "int": 2**31,
-    "bigint": 2**63,
-}
+_INTEGERS: Final = {**RANGES, "int": RANGES["integer"]}
 _TIME: Final = re.compile(r"(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,12}))?)?")
 _TIMESTAMP: Final = re.compile(
     r"([+-]?\d{4,})-(\d{1,2})-(\d{1,2})(?:"

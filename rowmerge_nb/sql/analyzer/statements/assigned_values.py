@@ -106,8 +106,8 @@ def refusing(condition: e.Typed | None, message: str, code: str) -> e.Typed:
 
     It has the form of NOT NULL checks, which pages compute.
     """
-    no, yes = e.Constant(BOOLEAN, "false"), e.Constant(BOOLEAN, "true")
-    holds = yes if condition is None else e.Apply(BOOLEAN, "coalesce", (condition, no))
+    no = e.Constant(BOOLEAN, "false")
+    holds = e.TRUE if condition is None else e.Apply(BOOLEAN, "coalesce", (condition, no))
     passes = e.Apply(BOOLEAN, "case", (e.Apply(BOOLEAN, "not", (holds,)), no))
     return e.Apply(
         BOOLEAN, "coalesce", (passes, e.Apply(BOOLEAN, "fail", (), Refusal(code, message)))

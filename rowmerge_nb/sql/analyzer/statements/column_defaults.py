@@ -15,7 +15,7 @@ from rowmerge_nb.sql.parser.statement_reader import parse_expression
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.tree.formatted import formatted
 from rowmerge_nb.sql.typed import expressions as e
-from rowmerge_nb.sql.typed.type_rules import common_type, is_integer, is_text
+from rowmerge_nb.sql.typed.type_rules import RANGES, common_type, is_integer, is_text
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.analyzer.context import Context
     from rowmerge_nb.sql.tree.statements import Identifier, Span
 
-_BITS: Final = {"tinyint": 7, "smallint": 15, "integer": 31, "bigint": 63}
 _INVALID: Final = "INVALID_DEFAULT_COLUMN_VALUE"
 
 
@@ -105,7 +104,7 @@ def _fits(value: e.Typed, column_type: Type) -> bool:
         number = Decimal(literal.value)
         return (
             number == number.to_integral_value()
-            and -(2 ** _BITS[column_type.base]) <= number < 2 ** _BITS[column_type.base]
+            and -RANGES[column_type.base] <= number < RANGES[column_type.base]
         )
     if column_type.base == "decimal":
         precision, scale = column_type.parameters

@@ -121,11 +121,10 @@ def refusing(condition: e.Typed, message: str, *, allows_null: bool = True) -> e
     """Return a value that fails if the condition is false; in the form of NOT NULL checks, which
     pages compute.
     """
-    yes = e.Constant(BOOLEAN, "true")
     if condition.type == UNKNOWN:
         condition = e.Constant(BOOLEAN, None)
     if allows_null:
-        condition = e.Apply(BOOLEAN, "coalesce", (condition, yes))
-    holds = e.Apply(BOOLEAN, "case", (condition, yes))
+        condition = e.Apply(BOOLEAN, "coalesce", (condition, e.TRUE))
+    holds = e.Apply(BOOLEAN, "case", (condition, e.TRUE))
     failure = e.Apply(BOOLEAN, "fail", (), Refusal("CONSTRAINT_VIOLATION", message))
     return e.Apply(BOOLEAN, "coalesce", (holds, failure))
