@@ -96,7 +96,7 @@ class HostProcess:
         try:
             greeting = json.loads(line)
         except ValueError:
-            raise self.ended() from None
+            raise self.ended(was_ready=False) from None
         if "error" in greeting:
             self.stop()
             raise error_of(greeting["error"])
@@ -153,10 +153,11 @@ class HostProcess:
             with self._lock:
                 self._idle.append(channel)
 
-    def ended(self) -> ConnectorError:
+    def ended(self, *, was_ready: bool = True) -> ConnectorError:
         with contextlib.suppress(subprocess.TimeoutExpired):
             self._process.wait(_STOP_SECONDS)
-        return terminated(end_of(self._process.returncode), self.log.last_words())
+        reason = end_of(self._process.returncode)
+        return terminated(reason, self.log.last_words(), was_ready=was_ready)
 
     def unanswered_call(self) -> str:
         """Return the call of a task that this process did not answer before it ended, or ``""``."""

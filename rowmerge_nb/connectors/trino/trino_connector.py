@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from rowmerge_nb.base.errors import ConnectorError, SetupError, checked, checked_name
 from rowmerge_nb.base.extras import install_command
+from rowmerge_nb.connectors.shared.arguments import is_names
 from rowmerge_nb.connectors.trino.host_process import PROGRAM, HostEnd
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
 from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
@@ -97,6 +98,7 @@ class TrinoConnector(Connector):
         self.session_properties = dict(checked(session or {}, "session", dict, "a dict"))
         if processes not in (1, 2):
             raise SetupError(f"processes = {processes!r} is not 1 or 2", hint="Omit the argument.")
+        checked(java_options, "java_options", is_names, "a list of options such as ['-Xmx2g']")
         jars = PluginJars(plugin, trino, maven)
         self._trino_version = jars.trino_version
         self._java = java

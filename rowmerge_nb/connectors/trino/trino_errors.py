@@ -75,15 +75,17 @@ def _place_hint(frames: tuple[str, ...]) -> str | None:
     return f"In Java: {own_frames[0]}." if own_frames else None
 
 
-def terminated(reason: str, log_end: str) -> ConnectorError:
+def terminated(reason: str, log_end: str, *, was_ready: bool = True) -> ConnectorError:
     tail = f"; its last words: {log_end}" if log_end else ""
+    if OUT_OF_MEMORY in log_end:
+        hint = "Give Java more memory, such as java_options=['-Xmx2g']."
+    elif was_ready:
+        hint = "Run the statement again; a new process starts."
+    else:
+        hint = "It ended before it was ready: check java_options and the catalog's properties."
     return ConnectorError(
         f"The process of the plugin ended ({reason}){tail}",
         code=HOST_TERMINATED,
-        hint=(
-            "Give Java more memory, such as java_options=['-Xmx2g']."
-            if OUT_OF_MEMORY in log_end
-            else "Run the statement again; a new process starts."
-        ),
+        hint=hint,
         changed=False,
     )

@@ -108,6 +108,9 @@ def test_classes_of_plugins_are_found_in_jars_and_folders(tmp_path: Path) -> Non
     assert list(implementing_classes(tmp_path / "acme.jar")) == ["org.acme.AcmePlugin"]
     assert plugin_paths(str(tmp_path)) == [tmp_path / "acme.jar"]
     assert plugin_paths([str(tmp_path / "org")]) == [tmp_path / "org"]
+    (tmp_path / "acme.jar").write_text("no archive", encoding="utf-8")
+    with pytest.raises(ConnectorError, match=r"acme.jar is unreadable.* Build or download"):
+        list(implementing_classes(tmp_path / "acme.jar"))
 
 
 def test_a_folder_without_a_plugin_is_an_error_with_the_next_step(tmp_path: Path) -> None:

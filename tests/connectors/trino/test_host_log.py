@@ -40,3 +40,8 @@ def test_a_long_log_is_emptied_and_a_short_one_is_not(tmp_path):
 def test_an_end_without_memory_says_how_to_give_more():
     error = terminated("exit code 3", "Terminating due to java.lang.OutOfMemoryError: Java heap")
     assert "java_options=['-Xmx2g']" in str(error.hint)
+
+
+def test_an_end_before_the_plugin_is_ready_names_what_may_be_wrong():
+    error = terminated("exit code 1", "Too small maximum heap", was_ready=False)
+    assert str(error.hint).startswith("It ended before it was ready: check java_options")

@@ -340,3 +340,8 @@ def test_a_field_that_json_loses_is_a_notice_with_its_class(tmp_path):
     (notice,) = output.notices
     assert notice.startswith("The field shop.ShopMerge.shelf is lost in the JSON of its handle")
     assert repr(handle).startswith("ShopMerge(updated={}, ")
+
+
+def test_options_of_java_are_a_list(tmp_path):
+    with pytest.raises(rm.RowMergeError, match=r"java_options = '-Xmx1g' .* such as \['-Xmx2g'\]"):
+        FakeTrinoConnector(tmp_path, java_options="-Xmx1g")

@@ -19,7 +19,11 @@ from typing import Any
 
 from rowmerge_nb.connectors.trino.host.java_errors import describe_error
 from rowmerge_nb.connectors.trino.host.jvm import start_java
-from rowmerge_nb.connectors.trino.host.plugin_loading import PluginSettings, load_plugin
+from rowmerge_nb.connectors.trino.host.plugin_loading import (
+    PluginSettings,
+    load_plugin,
+    release_hint,
+)
 from rowmerge_nb.connectors.trino.host.serving import HostServer
 
 
@@ -34,6 +38,7 @@ def main() -> None:
     # Java writes to standard output too; the driver reads one line of ours there.
     output = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
+    settings = None
     try:
         settings = PluginSettings(**json.loads(Path(arguments.settings).read_text("utf-8")))
         start_java(settings.java_home, settings.engine, settings.java_options)
@@ -41,7 +46,10 @@ def main() -> None:
         ready = server.hello()
         listener = server.listen(arguments.socket)
     except BaseException as error:  # noqa: BLE001 - whatever it is, the driver reports it
-        _print(output, {"error": describe_error(error)})
+        described = describe_error(error)
+        if settings is not None and not described.get("hint"):
+            described["hint"] = release_hint(settings)
+        _print(output, {"error": described})
         os._exit(1)
     _print(output, {"ready": ready})
     threading.Event().wait()

@@ -15,6 +15,7 @@ from rowmerge_nb.connectors.trino.host.jpype_library import jpype
 from rowmerge_nb.connectors.trino.host.jvm import java_class, java_list, java_text
 from rowmerge_nb.connectors.trino.host.spi_versions import spi_version
 from rowmerge_nb.connectors.trino.host.versions import catalog_handle
+from rowmerge_nb.connectors.trino.jar_names import other_release_hint, spi_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -127,10 +128,27 @@ def implementing_classes(path: Path, interface: str = _PLUGIN) -> Iterator[str]:
             if constant in file.read_bytes():
                 yield ".".join(file.relative_to(path).with_suffix("").parts)
         return
-    with zipfile.ZipFile(path) as jar:
-        for name in jar.namelist():
-            if name.endswith(".class") and constant in jar.read(name):
-                yield name.removesuffix(".class").replace("/", ".")
+    try:
+        with zipfile.ZipFile(path) as jar:
+            for name in jar.namelist():
+                if name.endswith(".class") and constant in jar.read(name):
+                    yield name.removesuffix(".class").replace("/", ".")
+    except (zipfile.BadZipFile, OSError) as error:
+        raise ConnectorError(
+            f"The jar {path} is unreadable: {error}",
+            code="CONFIGURATION_UNAVAILABLE",
+            hint="Build or download it again.",
+        ) from error
+
+
+def release_hint(settings: PluginSettings) -> str | None:
+    """Return which jar of a plugin is of another release than the engine, if one is."""
+    paths = jars_by_likeness(
+        plugin_paths(settings.plugin), settings.connector or _folder(settings).name
+    )
+    names = [path.name for path in paths]
+    jars = [path.name for path in Path(settings.engine).glob("*.jar")]
+    return other_release_hint(names, spi_number(jars))
 
 
 def jars_by_likeness(paths: Sequence[Path], plugin_name: str) -> list[Path]:
