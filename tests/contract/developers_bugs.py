@@ -250,7 +250,7 @@ class Shifted(MemoryMergeSink):
 class TimesAreShiftedByAnHour(Kit):
     columns = {"id": "bigint", "at": "timestamp(6)", "name": "varchar"}
     parts = sinks(Shifted)
-    cause = "and must be datetime.datetime("
+    cause = "1:00:00 too late"
     report = "Column 'at' is 1:00:00 too late, which is the difference of two time zones"
 
 

@@ -113,6 +113,7 @@ class LazySession:
         loss = note_failure(session, error.__cause__)
         if not loss:
             return
+        error.code = "REMOTE_HOST_GONE"
         error.message = f"Spark can be used no more: {loss}"
         error.hint = (
             f"Run the statement again: Spark is started anew. {AFTERWARDS}"

@@ -250,7 +250,12 @@ class _Classes:
 
 
 def _start(
-    cores: int, app_name: str, conf: Mapping[str, str], classes: _Classes | None = None
+    cores: int,
+    app_name: str,
+    conf: Mapping[str, str],
+    classes: _Classes | None = None,
+    *,
+    is_second: bool = False,
 ) -> SparkSession:
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise SetupError(
@@ -292,9 +297,13 @@ def _start(
             keep_home(session.sparkContext, directory)
         return session  # noqa: TRY300 - what has failed above is cleaned up below
     except Exception as error:
+        was_emptied = not directory.is_intact
         directory.remove()
         if isinstance(error, SetupError):
             raise
+        if was_emptied and not is_second:
+            # By a cleaner of temporary files, while Java was being started.
+            return _start(cores, app_name, conf, classes, is_second=True)
         raise SetupError(
             f"Spark did not start with Java {java.version} of {java.home} ({java.origin}):"
             f" {_without_frames(error)}",

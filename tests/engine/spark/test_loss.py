@@ -105,6 +105,7 @@ def test_the_error_of_a_statement_names_the_end_of_java_and_what_to_do() -> None
     error = ExecutionError("Spark could not run the statement")
     error.__cause__ = ConnectionRefusedError("refused")
     session.note_failure(error)
+    assert error.code == "REMOTE_HOST_GONE"
     assert error.message.startswith(
         "Spark can be used no more: its Java process was killed by signal 9"
     )

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -139,6 +140,24 @@ def test_spark_connect_in_the_environment_is_refused_with_advice(monkeypatch):
     with pytest.raises(SetupError, match="Spark Connect") as caught:
         module._start(1, "test", {})
     assert "Engine(spark=" in caught.value.hint
+
+
+def test_spark_is_started_again_if_its_folder_is_emptied_meanwhile(monkeypatch):
+    folders = []
+
+    def start(settings, options, java_home, classes):
+        folders.append(java_home.parent)
+        if len(folders) == 1:
+            shutil.rmtree(java_home.parent)
+            raise FileNotFoundError(java_home)
+        return "a session"
+
+    monkeypatch.setattr(module, "_started", start)
+    monkeypatch.setattr(module, "_classes_of", lambda *_: None)
+    assert module._start(1, "test", {}) == "a session"
+    first, second = folders
+    assert not first.exists()
+    assert second.exists()
 
 
 @pytest.mark.slow
