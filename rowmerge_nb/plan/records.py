@@ -37,7 +37,7 @@ from rowmerge_nb.plan.query_nodes import Descriptor, QueryPlanNode, ValuesNode
 from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.page import CASE_NUMBER, HASH, INSERT_FROM_UPDATE, MERGE_ROW, OPERATION
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.sql.spark.printer import print_spark
 from rowmerge_nb.sql.typed.domains import described
 from rowmerge_nb.trace.node_records import (

@@ -192,8 +192,8 @@ class Catalogs:
         if not checks:
             return
         from rowmerge_nb.sql.analyzer.analysis import TableBinding
-        from rowmerge_nb.sql.analyzer.column_names import name_in_sql
         from rowmerge_nb.sql.analyzer.statements.constraints import read_constraints
+        from rowmerge_nb.sql.parser.column_names import name_in_sql
 
         name = ("memory", metadata.name.schema, metadata.name.table)
         table = TableBinding(

@@ -20,8 +20,8 @@ from rowmerge_nb.spi.handles import PointerType, SchemaTableName
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA, TABLES, TABLES_OF_ROLES
 from rowmerge_nb.spi.metadata import ColumnMetadata, SystemTable, TableStatistics
 from rowmerge_nb.sql.analyzer.analysis import Notice, TableBinding, ViewBinding
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
+from rowmerge_nb.sql.parser.column_names import name_in_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

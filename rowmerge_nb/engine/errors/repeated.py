@@ -11,7 +11,7 @@ from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.spi.values import python_rows
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.trace.join_record import DuplicateGroup, MatchedRow
 
 if TYPE_CHECKING:

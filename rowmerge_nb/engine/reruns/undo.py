@@ -12,8 +12,8 @@ from rowmerge_nb.base.front_end import either, engine_call, result_call, undo_co
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.sql.analyzer.analysis import Notice, RestoreAnalysis, TableBinding
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql, nearest_table
 from rowmerge_nb.sql.analyzer.context import dotted
+from rowmerge_nb.sql.parser.column_names import name_in_sql, nearest_table
 from rowmerge_nb.sql.parser.statement_reader import name_parts
 
 if TYPE_CHECKING:

@@ -58,8 +58,8 @@ from rowmerge_nb.plan.rules import chain, join_of
 from rowmerge_nb.spi.operations import STORING
 from rowmerge_nb.spi.page import ROW_ID
 from rowmerge_nb.spi.types import BOOLEAN
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.duckdb.printer import PagePrinter, is_null
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.sql.typed.expressions import Apply, Column, references, replaced, walk
 from rowmerge_nb.trace.node_records import JoinType
 

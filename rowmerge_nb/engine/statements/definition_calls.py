@@ -30,7 +30,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     TableBinding,
     TypedExpression,
 )
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql
+from rowmerge_nb.sql.parser.column_names import name_in_sql
 from rowmerge_nb.sql.typed.expressions import Apply, Constant, Typed
 
 if TYPE_CHECKING:

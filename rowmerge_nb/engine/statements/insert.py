@@ -20,7 +20,7 @@ from rowmerge_nb.plan.planner import plan_insert
 from rowmerge_nb.plan.rules import apply_rules
 from rowmerge_nb.spi.handles import ColumnHandle
 from rowmerge_nb.sql.analyzer.analysis import CreateTableAnalysis, InsertAnalysis, TableBinding
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql
+from rowmerge_nb.sql.parser.column_names import name_in_sql
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -21,7 +21,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
     TableExecuteAnalysis,
     UpdateAnalysis,
 )
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql
+from rowmerge_nb.sql.parser.column_names import name_in_sql
 
 _KINDS: Final[Mapping[type[Analysis], str]] = {
     QueryAnalysis: "SELECT",

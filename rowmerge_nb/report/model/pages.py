@@ -45,7 +45,7 @@ from rowmerge_nb.spi.page import (
 )
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.trace.journeys import case_numbers
 from rowmerge_nb.trace.node_records import ProcessorFacts
 from rowmerge_nb.trace.samples import first_of_each, rows_of, source_order

@@ -6,7 +6,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.display_values import cell, visible
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.trace.journeys import Answer, Fate, Join
 
 if TYPE_CHECKING:

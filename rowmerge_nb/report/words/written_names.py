@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.words.display_values import visible
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.tree.statements import Delete, Merge, Update
 from rowmerge_nb.sql.tree.syntax import Aliased, Table

@@ -12,7 +12,7 @@ import pyarrow as pa
 
 from rowmerge_nb.spi.handles import ColumnHandle, PointerType
 from rowmerge_nb.spi.metadata import ColumnMetadata, TableStatistics
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql
+from rowmerge_nb.sql.parser.column_names import name_in_sql
 from rowmerge_nb.sql.typed.expressions import references
 
 if TYPE_CHECKING:

@@ -17,10 +17,10 @@ from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
 from rowmerge_nb.spi.types import NUMBER
 from rowmerge_nb.sql.analyzer.analysis import Notice
-from rowmerge_nb.sql.analyzer.column_names import nearest_table
 from rowmerge_nb.sql.analyzer.rows.constant_rows import bound
 from rowmerge_nb.sql.analyzer.scope import Symbols
 from rowmerge_nb.sql.functions.foreign_names import table_hint
+from rowmerge_nb.sql.parser.column_names import nearest_table
 from rowmerge_nb.sql.tree.statements import Span
 from rowmerge_nb.sql.typed.expressions import Apply, Origin, Parameter, Subquery, walk
 from rowmerge_nb.sql.typed.type_rules import parts_of

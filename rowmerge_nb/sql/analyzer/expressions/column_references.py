@@ -8,9 +8,9 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql, offer, split_name_hint
 from rowmerge_nb.sql.analyzer.expressions.subscripts import refuse_accessor
 from rowmerge_nb.sql.functions.foreign_names import column_hint
+from rowmerge_nb.sql.parser.column_names import column_in_sql, offer
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 
@@ -47,7 +47,7 @@ def column_reference(analyzer: ExpressionAnalyzer, node: s.Name) -> e.Typed:
             or analyzer.context.tables.frame_hint(parts[-1])
             or (column_hint(parts[0]) if len(parts) == 1 else None)
             or _table_hint(analyzer, parts)
-            or split_name_hint(node, analyzer.scope.fields, analyzer.context.text)
+            or _split_name_hint(node, analyzer.scope.fields, analyzer.context.text)
             or _near_hint(analyzer, node, parts)
         )
         analyzer.context.error(
@@ -219,3 +219,19 @@ def _qualified_names(match: Match) -> str | None:
         return None
     name = str(match.fields[0].name)
     return f"Write {' or '.join(column_in_sql(name, qualifier) for qualifier in qualifiers)}."
+
+
+def _split_name_hint(node: s.Name, fields: Sequence[ScopeField], text: str) -> str | None:
+    """Return a hint if the statement writes a column such as ``E-Mail`` without double quotes."""
+    start = node.parts[-1].span.start
+    for field in fields:
+        name = field.name or ""
+        if re.fullmatch(r"\w*", name):
+            continue
+        for match in re.finditer(re.escape(name.strip()), text, re.IGNORECASE):
+            is_quoted = text[max(match.start() - 1, 0)] == '"'
+            if match.start() <= start < match.end() and not is_quoted:
+                qualifier = field.qualifier[-1] if len(node.parts) > 1 and field.qualifier else None
+                column = column_in_sql(name, qualifier)
+                return f"Is this one name? Write it in double quotes: {column}."
+    return None

@@ -9,9 +9,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.words import code
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.analyzer.expressions.dataframe_values import dataframe_column
 from rowmerge_nb.sql.analyzer.expressions.date_texts import SORTED, date_operands, layouts_of
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed.type_rules import is_float, is_text
 from rowmerge_nb.sql.typed.zones import session_zone

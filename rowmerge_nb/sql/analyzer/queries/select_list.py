@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.analyzer.scope import ScopeField
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e
 

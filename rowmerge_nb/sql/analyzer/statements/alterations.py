@@ -31,12 +31,12 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql, nearest_column, nearest_table
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.statements import altered_fields as fields
 from rowmerge_nb.sql.analyzer.statements.column_defaults import default_text
 from rowmerge_nb.sql.analyzer.statements.definitions import definition
 from rowmerge_nb.sql.analyzer.statements.table_procedures import table_execute
+from rowmerge_nb.sql.parser.column_names import name_in_sql, nearest_column, nearest_table
 from rowmerge_nb.sql.tree import statements as st
 
 if TYPE_CHECKING:

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted_where_needed
 from rowmerge_nb.base.words import code, join
-from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.statements.assigned_values import filled_rows
 from rowmerge_nb.sql.analyzer.statements.inserted_types import check_inserted
 from rowmerge_nb.sql.analyzer.statements.merge import analyze_merge
+from rowmerge_nb.sql.parser.column_names import column_list, nearest_column
 from rowmerge_nb.sql.parser.statement_reader import parse
 from rowmerge_nb.sql.parser.tokens import RESERVED
 from rowmerge_nb.sql.tree import statements as st

@@ -13,13 +13,13 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorViewDefinition
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql, name_in_sql
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.statements.updatable_views import check_option_of
 from rowmerge_nb.sql.constants import property_text
 from rowmerge_nb.sql.functions.signatures import listed_functions
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
+from rowmerge_nb.sql.parser.column_names import column_in_sql, name_in_sql
 from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.formatted_queries import formatted_query

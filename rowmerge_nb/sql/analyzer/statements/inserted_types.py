@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql, column_list
 from rowmerge_nb.sql.analyzer.expressions.conversion_notices import note_stored_zone
 from rowmerge_nb.sql.analyzer.statements.misfits import Misfit
+from rowmerge_nb.sql.parser.column_names import column_in_sql, column_list
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.type_rules import is_assignable

@@ -12,7 +12,6 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.spi.types import UNKNOWN
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql, column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.conversion_notices import note_stored_zone
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
@@ -40,6 +39,7 @@ from rowmerge_nb.sql.analyzer.statements.updatable_views import (
     both,
     changed_table,
 )
+from rowmerge_nb.sql.parser.column_names import column_in_sql, column_list, nearest_column
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s
 from rowmerge_nb.sql.typed import expressions as e

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.sql.analyzer.column_names import column_in_sql
 from rowmerge_nb.sql.analyzer.expressions.comparison_hints import date_hint
 from rowmerge_nb.sql.analyzer.expressions.dataframe_values import texts_of
 from rowmerge_nb.sql.analyzer.expressions.date_texts import (
@@ -16,6 +15,7 @@ from rowmerge_nb.sql.analyzer.expressions.date_texts import (
     layouts_of,
     parse_pattern,
 )
+from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.cast_rules import can_cast
 from rowmerge_nb.sql.typed.type_rules import MOMENTS, is_float, is_numeric, is_text

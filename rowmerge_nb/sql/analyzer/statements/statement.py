@@ -10,7 +10,6 @@ from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.spi.types import Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.context import Context
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.rows.constant_rows import ConstantRows
@@ -45,6 +44,7 @@ from rowmerge_nb.sql.analyzer.statements.table_definitions import create_table, 
 from rowmerge_nb.sql.analyzer.statements.unsupported import analyze_table, rename_schema
 from rowmerge_nb.sql.analyzer.statements.updatable_views import ChangedTable, changed_table
 from rowmerge_nb.sql.analyzer.statements.update_delete import analyze_delete, analyze_update
+from rowmerge_nb.sql.parser.column_names import column_list, nearest_column
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed import queries as q

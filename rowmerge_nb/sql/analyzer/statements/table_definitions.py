@@ -9,7 +9,6 @@ from rowmerge_nb.spi.handles import SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import NUMBER, Type
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import name_in_sql, nearest_table
 from rowmerge_nb.sql.analyzer.context import dotted
 from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 from rowmerge_nb.sql.analyzer.statements.alterations import (
@@ -18,6 +17,7 @@ from rowmerge_nb.sql.analyzer.statements.alterations import (
     refuse_comment,
 )
 from rowmerge_nb.sql.analyzer.statements.definitions import query_columns
+from rowmerge_nb.sql.parser.column_names import name_in_sql, nearest_table
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed import queries as q

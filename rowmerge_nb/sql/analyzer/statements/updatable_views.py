@@ -9,11 +9,11 @@ from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.words import code
 from rowmerge_nb.spi.types import BOOLEAN
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import column_list, name_in_sql
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
 from rowmerge_nb.sql.analyzer.scope import Scope, ScopeField
 from rowmerge_nb.sql.analyzer.statements.constraints import check_constraints, refusing
+from rowmerge_nb.sql.parser.column_names import column_list, name_in_sql
 from rowmerge_nb.sql.parser.statement_reader import parse_query
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.tree import syntax as s

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.sql.analyzer import analysis as a
-from rowmerge_nb.sql.analyzer.column_names import column_list, nearest_column
 from rowmerge_nb.sql.analyzer.expressions.calls import ExpressionSite
 from rowmerge_nb.sql.analyzer.expressions.conversion_notices import note_stored_zone
 from rowmerge_nb.sql.analyzer.expressions.expression import ExpressionAnalyzer
@@ -23,6 +22,7 @@ from rowmerge_nb.sql.analyzer.statements.updatable_views import (
     ChangedTable,
     changed_table,
 )
+from rowmerge_nb.sql.parser.column_names import column_list, nearest_column
 from rowmerge_nb.sql.tree import statements as st
 from rowmerge_nb.sql.typed.expressions import Column
 from rowmerge_nb.sql.typed.type_rules import is_assignable

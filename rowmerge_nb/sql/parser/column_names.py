@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.names import nearest, quoted_where_needed
 from rowmerge_nb.sql.parser.tokens import RESERVED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from rowmerge_nb.sql.analyzer.scope import ScopeField
-    from rowmerge_nb.sql.tree.syntax import Name
+    from collections.abc import Iterable
 
 
 def column_in_sql(name: str, qualifier: str | None = None) -> str:
@@ -72,19 +68,3 @@ def column_list(columns: Iterable[str]) -> str:
     'id, "E-Mail"'
     """
     return ", ".join(column_in_sql(column) for column in columns)
-
-
-def split_name_hint(node: Name, fields: Sequence[ScopeField], text: str) -> str | None:
-    """Return a hint if the statement writes a column such as ``E-Mail`` without double quotes."""
-    start = node.parts[-1].span.start
-    for field in fields:
-        name = field.name or ""
-        if re.fullmatch(r"\w*", name):
-            continue
-        for match in re.finditer(re.escape(name.strip()), text, re.IGNORECASE):
-            is_quoted = text[max(match.start() - 1, 0)] == '"'
-            if match.start() <= start < match.end() and not is_quoted:
-                qualifier = field.qualifier[-1] if len(node.parts) > 1 and field.qualifier else None
-                column = column_in_sql(name, qualifier)
-                return f"Is this one name? Write it in double quotes: {column}."
-    return None
