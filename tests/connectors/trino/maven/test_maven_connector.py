@@ -156,7 +156,7 @@ def _interrupted(process):
     for _ in range(5):
         process.send_signal(signal.SIGINT)
         try:
-            return process.communicate(timeout=5)[1]
+            return process.communicate(timeout=20)[1]
         except subprocess.TimeoutExpired:
             continue
     process.kill()
