@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 import threading
+import weakref
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -54,6 +55,8 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
     def __init__(self, name: str, **properties: str) -> None:
         self._local = threading.local()
         super().__init__(name, **properties)
+        # A store that nobody closes must not leave its connections to the garbage collector.
+        weakref.finalize(self, self.engine.dispose).atexit = False
 
     def commit_table(
         self,

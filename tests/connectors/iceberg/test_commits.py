@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import closing, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -581,6 +581,7 @@ def test_a_catalog_in_memory_keeps_its_tables_when_a_commit_fails(
     assert caught.value.changed is None
     monkeypatch.undo()
     assert contents(store) == [(1, "a", "x")]
+    store.close()
 
 
 def test_a_full_disk_while_manifests_are_written_leaves_nothing(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -43,7 +44,7 @@ def columns() -> str:
 def stored(path: Path) -> list[tuple[Any, ...]]:
     """Return the rows as SQLite itself keeps them: bytes and storage class of every value."""
     names = [f"o{index}" for index in range(len(ODD))]
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         shown = ", ".join(f"hex(CAST({name} AS BLOB)) || typeof({name})" for name in names)
         return connection.execute(f"SELECT id, a, {shown} FROM t ORDER BY id").fetchall()
 
@@ -53,7 +54,7 @@ def path(engine: Engine, tmp_path: Path) -> Path:
     """Make a table of three rows, of which the second holds an odd value in every column but the first two."""
     made = tmp_path / "odd.db"
     good = "1, 1, 'x', 'y', '2024-01-01', '2024-01-01 10:00', 1.5, 2.5, 1, '10:00'"
-    with sqlite3.connect(made) as connection:
+    with closing(sqlite3.connect(made)) as connection, connection:
         connection.execute(f"CREATE TABLE t (id integer PRIMARY KEY, a int, {columns()})")
         connection.execute(
             f"INSERT INTO t VALUES (1, 10, {good}), (2, 20, {', '.join(ODD.values())}), (3, 30, {good})"
@@ -113,7 +114,7 @@ def test_rows_do_not_change_places_where_an_odd_value_would_be_lost(
     engine: Engine, tmp_path: Path
 ) -> None:
     path = tmp_path / "moved.db"
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE t (id integer PRIMARY KEY, a int UNIQUE, o int)")
         connection.execute("INSERT INTO t VALUES (1, 10, 'abc'), (2, 20, 5)")
     engine.add_catalog("lite", SqliteConnector(path))
@@ -123,5 +124,5 @@ def test_rows_do_not_change_places_where_an_odd_value_would_be_lost(
             match="column 'o' holds a value in one of them that its type does not have",
         ):
             engine.run("UPDATE t SET a = 30 - a", era=era)
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection, connection:
         assert connection.execute("SELECT * FROM t").fetchall() == [(1, 10, "abc"), (2, 20, 5)]
