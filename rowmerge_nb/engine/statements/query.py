@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 @dataclass(kw_only=True)
 class QueryRun(StatementRun):
     rehearsable: ClassVar[bool] = True
+    rollback_sentence: ClassVar[str] = "a query changes nothing"
     analysis: QueryAnalysis
 
     def work(self) -> None:

@@ -127,6 +127,7 @@ class StatementRun:
 
     rehearsable: ClassVar[bool] = False
     changes_rows: ClassVar[bool] = False
+    rollback_sentence: ClassVar[str] = "the transaction was rolled back"
     analysis: Analysis
     transaction: StatementTransaction
     options: Options
@@ -561,7 +562,7 @@ class StatementRun:
         ) as failure:
             return f"the rollback failed: {error_text(failure)}"
         return (
-            "the transaction was rolled back"
+            self.rollback_sentence
             if is_complete
             else (
                 f"the rollback was ended by a further interrupt; {orphans_command()} lists what"

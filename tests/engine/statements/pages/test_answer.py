@@ -265,6 +265,7 @@ def test_an_error_of_the_connector_keeps_its_code_and_names_the_call(
     ) as caught:
         engine.run("SELECT max(id) FROM t")
     assert caught.value.code == code
+    assert "A query changes nothing." in str(caught.value.result)
 
 
 @pytest.mark.parametrize("table", ["t", "u"])
