@@ -360,8 +360,11 @@ class Context:
         if binding is not None:
             return binding
         qualified = dotted(self.qualified(name, span))
+        before = " ".join(self.text[: span.start].split()[-1:])
         hint = (
-            table_hint(name.parts[0].value) or self.tables.source_hint(name.parts[0].value)
+            table_hint(f"{before} {name.parts[0].value}")
+            or table_hint(name.parts[0].value)
+            or self.tables.source_hint(name.parts[0].value)
             if len(name.parts) == 1
             else None
         ) or nearest_table(

@@ -129,6 +129,7 @@ FUNCTIONS: Final = {
     "to_varchar": "CAST(x AS varchar)",
     "to_variant": "CAST(x AS json)",
     "today": "current_date",
+    "top": "LIMIT 10 at the end instead of TOP (10)",
     "trunc": "truncate(x), or date_trunc('day', x)",
     "try_convert": "TRY_CAST(x AS type)",
     "try_to_number": "TRY_CAST(x AS decimal(18, 2))",
@@ -157,7 +158,7 @@ TYPES: Final = {
     "datetime2": "timestamp",
     "double precision": "double",
     "enum": "varchar",
-    "float": "real or double",
+    "float": "double",
     "float4": "real",
     "float64": "double",
     "float8": "double",
@@ -227,6 +228,7 @@ _COLUMNS: Final = {
 """Names that other engines read without a table, in lower case, and hints."""
 _TABLES: Final = {
     "dual": "Leave FROM dual out: SELECT needs no table.",
+    "using dual": "Write USING (VALUES 1) dual (x).",
     "generate_series": "Write UNNEST(sequence(1, 10)) AS s (x).",
     "sqlite_master": "Write SHOW TABLES.",
     "pg_tables": "Write SHOW TABLES.",
@@ -260,14 +262,23 @@ def function_hint(name: str) -> str | None:
 _SIZED: Final = frozenset({"char", "decimal", "varchar"})
 
 
+def trino_type(name: str) -> str:
+    """Return Trino's type for another engine's, or the type itself.
+
+    >>> trino_type("NUMBER(10)"), trino_type("date")
+    ('decimal(10)', 'date')
+    """
+    text = TYPES.get(name.partition("(")[0].partition("<")[0].strip().lower(), name)
+    sizes = re.search(r"\(\s*\d+(?:\s*,\s*\d+)?\s*\)", name)
+    base = text.partition("(")[0]
+    return f"{base}{sizes[0]}" if sizes and base in _SIZED else text
+
+
 def type_hint(name: str) -> str | None:
     """Return what replaces another engine's type."""
     word = name.partition("(")[0].partition("<")[0].strip().lower()
-    text = TYPES.get(word)
-    if text is not None:
-        sizes = re.search(r"\(\s*\d+(?:\s*,\s*\d+)?\s*\)", name)
-        base = text.partition("(")[0]
-        return f"Write {base}{sizes[0]}." if sizes and base in _SIZED else f"Write {text}."
+    if word in TYPES:
+        return f"Write {trino_type(name)}."
     # Of map(STRING, INT) the part is foreign.
     for part in re.findall(r"\w+", name.lower()):
         if part in TYPES and part != word:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.front_end import connect_command
 from rowmerge_nb.base.names import quoted
-from rowmerge_nb.sql.functions.foreign_names import TYPES
+from rowmerge_nb.sql.functions.foreign_names import trino_type
 from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.parser.tokens import Token
 
-_SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u2039\u203a\u00b4"
+SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u2039\u203a\u00b4"
 _DOUBLE_QUOTES: Final = "\u201c\u201d\u201e\u00ab\u00bb"
 STRUCTURE: Final = frozenset(
     [
@@ -126,7 +126,7 @@ def _character(text: str, token: Token) -> str | None:
             f"The character {code} ({name}) is not part of a plain name; quote the name:"
             f" {quoted(word)}."
         )
-    if character in _SINGLE_QUOTES:
+    if character in SINGLE_QUOTES:
         remedy = "write ' instead"
     elif character in _DOUBLE_QUOTES:
         # Word processors put these around texts and around names.
@@ -179,7 +179,7 @@ def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | No
             return hint
     if first == "MERGE" and (word in {"", "WHEN"} or tokens[index].text == ";"):
         return _insert_without_values(text, tokens, index)
-    if first == "INSERT" and word == "ON":
+    if first == "INSERT" and word in {"ON", "AS"}:
         return _on_conflict(text, tokens, index)
     if (first, second) == ("INSERT", "OVERWRITE"):
         return "Write TRUNCATE TABLE and then INSERT INTO; MERGE replaces rows by their key."
@@ -244,6 +244,9 @@ def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
         condition = _between(text, tokens, where_at + 1, end)
     else:
         return None
+    itself = re.fullmatch(rf"([\w.\"]+?)(?: (?:AS )?{re.escape(target)})?", source, re.IGNORECASE)
+    if itself is not None and source.split()[-1] == target:
+        return f"Leave FROM out; name the table behind UPDATE alone: UPDATE {itself[1]}."
     changes = _between(text, tokens, set_at + 1, min(from_at, where_at))
     # MERGE assigns to columns without the table's name.
     changes = re.sub(r"(^|, )\w+\.(\w+)(?= =)", r"\1\2", changes)
@@ -299,6 +302,11 @@ def _joined(
 
 
 def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> str | None:
+    row = "EXCLUDED"
+    rows_end = index
+    if tokens[index].word == "AS":
+        # MySQL names the new rows.
+        row, index = tokens[index + 1].text, min(index + 2, len(tokens) - 2)
     if tokens[index + 1].word not in {"CONFLICT", "DUPLICATE"}:
         return None
     # INSERT INTO name parts, until the rows begin.
@@ -306,7 +314,7 @@ def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> str | None:
     columns_at = next((at for at in range(2, rows_at) if tokens[at].text == "("), rows_at)
     target = _between(text, tokens, 2, columns_at)
     columns = _between(text, tokens, columns_at, rows_at) or "(...)"
-    rows = _between(text, tokens, rows_at, index)
+    rows = _between(text, tokens, rows_at, rows_end)
     keys = (
         [
             token.text
@@ -318,28 +326,40 @@ def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> str | None:
     )
     on = " AND ".join(f"t.{key} = s.{key}" for key in keys) or "t.key = s.key"
     update_at = _find(tokens, {"UPDATE"}, index)
-    changes = _between(
-        text,
-        tokens,
-        update_at + (2 if tokens[min(update_at + 1, len(tokens) - 1)].word == "SET" else 1),
-        len(tokens) - 1,
+    where_at = _find(tokens, {"WHERE"}, update_at)
+    set_at = update_at + (tokens[min(update_at + 1, len(tokens) - 1)].word == "SET")
+    changes, condition = (
+        re.sub(rf"\b{re.escape(target)}\.", "t.", _new_values(part, row))
+        for part in (
+            _between(text, tokens, set_at + 1, where_at),
+            _between(text, tokens, where_at + 1, len(tokens) - 1),
+        )
     )
-    updates = f" WHEN MATCHED THEN UPDATE SET {changes}" if changes else ""
+    condition = f" AND {condition}" if condition else ""
+    updates = f" WHEN MATCHED{condition} THEN UPDATE SET {changes}" if changes else ""
     values = ", ".join(
         f"s.{name.strip()}" for name in columns.strip("()").split(",") if name != "..."
     )
+    key = "" if keys else ", and key is the column of its key"
     return (
-        "MERGE does this in Trino; s has the new rows: MERGE INTO"
+        f"MERGE does this in Trino; s has the new rows{key}: MERGE INTO"
         f" {target} t USING ({rows}) s {columns} ON {on}{updates} WHEN NOT MATCHED THEN INSERT"
         f" {columns} VALUES ({values or '...'})"
     )
+
+
+def _new_values(text: str, row: str) -> str:
+    """Return a text with s for the new rows of ON CONFLICT or ON DUPLICATE KEY."""
+    text = re.sub(r"(?i)\bVALUES\s*\(\s*(\w+)\s*\)", r"s.\1", text)
+    return re.sub(rf"(?i)\b{re.escape(row)}\s*\.\s*", "s.", text)
 
 
 def _closed(tokens: Sequence[Token], index: int) -> int:
     return next((at for at in range(index, len(tokens)) if tokens[at].text == ")"), len(tokens) - 1)
 
 
-def cast_hint(text: str, tokens: Sequence[Token], index: int) -> str:
+def operand_before(text: str, tokens: Sequence[Token], index: int) -> str:
+    """Return the value before an operator: a name, a literal, a call, or parentheses."""
     start, depth = index - 1, 0
     for at in range(index - 1, -1, -1):
         depth += tokens[at].text in {")", "]"}
@@ -347,16 +367,16 @@ def cast_hint(text: str, tokens: Sequence[Token], index: int) -> str:
         start = at
         if depth == 0 and not _continues(tokens, at):
             break
+    return _between(text, tokens, start, index)
+
+
+def cast_hint(text: str, tokens: Sequence[Token], index: int) -> str:
     end = min(index + 2, len(tokens) - 1)
     if tokens[end].text == "(":
         end = _closed(tokens, end) + 1
-    operand = _between(text, tokens, start, index)
+    operand = operand_before(text, tokens, index)
     type_text = _between(text, tokens, index + 1, end)
-    word = type_text.partition("(")[0].strip().lower()
-    sql_type = TYPES[word] if word in TYPES and word != "numeric" else type_text
-    if word == "numeric":
-        sql_type = type_text.lower().replace("numeric", "decimal")
-    return f"Write CAST({operand} AS {sql_type}) instead of {operand}::{type_text}."
+    return f"Write CAST({operand} AS {trino_type(type_text)}) instead of {operand}::{type_text}."
 
 
 def _continues(tokens: Sequence[Token], at: int) -> bool:
@@ -394,6 +414,12 @@ def _part(text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[
         return f"Write TRUNCATE TABLE {token.text}."
     if first == "INSERT" and token.word == "DEFAULT" and following.word == "VALUES":
         return "Write VALUES with a value for each column; NULL where you have none."
+    if token.text == ")" and not any(one.text == "(" for one in tokens[:index]):
+        return "Leave ) out; no parenthesis is open."
+    if token.kind is TokenKind.END and "')'" in expected:
+        return "Write ) where the parenthesis closes."
+    if "'END'" in expected and not any(one.word == "END" for one in tokens[index:]):
+        return f"Write END before {token.text}; CASE needs it." if token.text else "Write END."
     if "'THEN'" in expected and token.word in {"UPDATE", "DELETE", "INSERT"}:
         return f"Write THEN before {token.text}."
     if (

@@ -6,6 +6,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.sql.functions.foreign_names import trino_type
+from rowmerge_nb.sql.parser.foreign_forms import operand_before
 from rowmerge_nb.sql.parser.tokens import TokenKind
 
 if TYPE_CHECKING:
@@ -18,6 +20,7 @@ _WINDOW: Final = 60
 _LONGEST: Final = 80
 """The characters read of a token; patterns take time with the square of a word's length."""
 _NAME: Final = r'(?:\w+|"(?:[^"]|"")+")(?:\.(?:\w+|"(?:[^"]|"")+"))*'
+_TYPE: Final = r"((?>\w+(?: PRECISION| VARYING)?(?: \( \w+(?: , \d+)? \))?))"
 _FILE: Final = "Read the file in Python, as frame = pd.read_parquet('...'); its name is a source"
 _FRAME_OF_FILE: Final = (
     "Read the file in Python, as frame = pd.read_%2(%3); its name is a source: %1 frame."
@@ -210,6 +213,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "Trino has no such constraint of a column but NOT NULL; leave it out.",
     ),
     (r"^CREATE .*, (?:INDEX|KEY) §\(", "There are no indexes; leave it out."),
+    (r"^CREATE .* §NULL\b", "Leave NULL out; columns accept it unless they are NOT NULL."),
     (r"\bENUM \( §'", "There is no type ENUM; write varchar."),
     (r"\bvarchar \( §max", "Write varchar for text of any length."),
     (
@@ -243,20 +247,44 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "Write the properties before AS: %1 WITH (%2 = ...) AS SELECT ....",
     ),
     (
-        r"ALTER TABLE ([\w.\"]+) ADD §COLUMNS",
+        (
+            r"ALTER TABLE ([\w.\"]+) ADD §(?:COLUMNS? )?(?:\( )?(?!COLUMNS?\b|\()([\w.\"]+) <type>"
+            r"((?: [^\s,()]+)*)(?: \))?$"
+        ),
+        "Write ALTER TABLE %1 ADD COLUMN %2 %t3%4.",
+    ),
+    (
+        r"ALTER TABLE ([\w.\"]+) ADD §(?!CONSTRAINT|PRIMARY|UNIQUE|CHECK|FOREIGN|INDEX)",
         "Write ALTER TABLE %1 ADD COLUMN name type, once for each column.",
     ),
-    (r"ALTER TABLE ([\w.\"]+) ADD §(\w+) (\w+)", "Write ALTER TABLE %1 ADD COLUMN %2 %3."),
     (
-        r"ALTER TABLE ([\w.\"]+) ALTER COLUMN (\S+) §(?:TYPE )?(\w+)",
-        "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %3.",
+        (
+            r"ALTER TABLE ([\w.\"]+) (?:§?MODIFY|ALTER)(?: COLUMN)? (?:\( )?§?(?!COLUMN\b)([\w.\"]+)"
+            r" §?(?:TYPE )?(?!(?:SET|DROP|ADD|FIRST|AFTER)\b)<type>"
+        ),
+        "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %t3.",
     ),
     (
-        r"ALTER TABLE ([\w.\"]+) §(?:MODIFY|CHANGE)(?: COLUMN)? (\S+)",
+        r"ALTER TABLE ([\w.\"]+) §CHANGE(?: COLUMN)? ([\w.\"]+) (?:TYPE|\2) <type>",
+        "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %t3.",
+    ),
+    (
+        r"ALTER TABLE ([\w.\"]+) §CHANGE(?: COLUMN)? ([\w.\"]+) ([\w.\"]+) <type>",
+        (
+            "Write ALTER TABLE %1 RENAME COLUMN %2 TO %3, and then ALTER TABLE %1 ALTER COLUMN %3"
+            " SET DATA TYPE %t4."
+        ),
+    ),
+    (
+        r"ALTER TABLE ([\w.\"]+) §(?:MODIFY|CHANGE)(?: COLUMN)? ([\w.\"]+)",
         "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE and the type.",
     ),
     (r"ALTER TABLE ([\w.\"]+) SET §TBLPROPERTIES", "Write ALTER TABLE %1 SET PROPERTIES a = 'b'."),
     (r"ALTER TABLE ([\w.\"]+) RENAME §(\S+) TO", "Write ALTER TABLE %1 RENAME COLUMN %2 TO."),
+    (
+        r"ALTER TABLE ([\w.\"]+) RENAME COLUMN (\S+) §(\S+)$",
+        "Write ALTER TABLE %1 RENAME COLUMN %2 TO %3.",
+    ),
     (r"ALTER TABLE ([\w.\"]+) DROP §(\w+)$", "Write ALTER TABLE %1 DROP COLUMN %2."),
     # -- INSERT, UPDATE, DELETE
     (
@@ -325,6 +353,20 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     # -- MERGE
     (r"^MERGE .* USING §(SELECT|VALUES)\b", "Write parentheses around it: USING (%1 ...) s."),
     (r"^MERGE (?:(?! (?:ON|WHEN) ).)* §WHERE\b", "Write ON instead of WHERE."),
+    (r"^MERGE (?:(?! USING ).)* §FROM\b", "Write USING instead of FROM."),
+    (
+        r"^MERGE INTO ((?:(?! USING ).)+) §ON (.+) USING ((?:(?! USING ).)+) WHEN\b",
+        "Write USING before ON: MERGE INTO %1 USING %3 ON %2 and the clauses.",
+    ),
+    (r"^MERGE (?:(?! WHEN ).)* §THEN INSERT\b", "Write WHEN NOT MATCHED before THEN."),
+    (r"^MERGE (?:(?! WHEN ).)* §THEN\b", "Write WHEN MATCHED before THEN."),
+    (r" WHEN MATCHED .* §ELSE INSERT\b", "Write WHEN NOT MATCHED THEN instead of ELSE."),
+    (r" THEN §SET\b", "Write UPDATE before SET."),
+    (
+        r" THEN (?:UPDATE|DELETE|INSERT) §((?:(?:FROM|INTO) )?[\w.\"]+)(?= (?:SET|\(|VALUES|WHEN)|$)",
+        "Leave %1 out; MERGE INTO names the table.",
+    ),
+    (r" THEN UPDATE SET .* §FROM ([\w.\"]+)", "Leave FROM %1 out; USING names the source."),
     (
         r"^MERGE INTO [\w.]+ (?:AS )?(\w+) USING [\w.]+ (?:AS )?(\w+) §WHEN\b",
         "Write ON and its condition before WHEN, such as ON %1.id = %2.id.",
@@ -387,9 +429,14 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     # -- commas and words at the wrong place
     (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION|\))", "Remove the comma before %1."),
     (
-        r"\b(AND|OR|NOT|ON|WHERE) §(?:WHEN\b|THEN\b|FROM\b|(?:GROUP|ORDER) BY\b)",
+        r"\b(AND|OR|NOT|ON|WHERE) §(?:WHEN\b|THEN\b|FROM\b|(?:GROUP|ORDER) BY\b|$)",
         "A condition is missing after %1.",
     ),
+    (
+        r"\b(GROUP BY|HAVING|ORDER BY|LIMIT)\b(?:(?!\bSELECT\b).)* §(WHERE|GROUP BY|HAVING|ORDER BY)\b",
+        "Write %2 before %1.",
+    ),
+    (r"SELECT (?:(?! FROM ).)* WHERE (?:(?! FROM ).)* §(FROM \S+)", "Write %1 before WHERE."),
     # -- FROM
     (
         r"FROM (?:generate_series|range|generate_array) §\( (.*?) \)",
@@ -412,7 +459,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"\bOUTER §APPLY\b", "Write LEFT JOIN LATERAL (...) ON true instead of OUTER APPLY."),
     (r"LEFT §ANTI JOIN (\S+)", "Write WHERE NOT EXISTS (SELECT 1 FROM %1 WHERE ...)."),
     (r"LEFT §SEMI JOIN (\S+)", "Write WHERE EXISTS (SELECT 1 FROM %1 WHERE ...)."),
-    (r"§WITH \( (?:NOLOCK|READPAST|ROWLOCK|UPDLOCK|TABLOCK)", "Leave WITH (NOLOCK) out."),
+    (r"§(WITH \( (?:\w*LOCKX?|READPAST|SERIALIZABLE)\b[^()]*\))", "Leave %1 out."),
     (r"\( \+ §\)", "Write LEFT JOIN ... ON instead of (+)."),
     (r"MINUS §SELECT\b", "Write EXCEPT instead of MINUS."),
     (
@@ -450,8 +497,11 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             " = 1 around it."
         ),
     ),
-    (r"SELECT TOP \( (\d+) \) \* §FROM", "Write LIMIT %1 at the end instead of TOP."),
-    (r"§INTO ([\w.\"]+) FROM", "Write CREATE TABLE %1 AS SELECT ... instead of SELECT INTO."),
+    (r"SELECT TOP \( (\d+) \) ", "Write LIMIT %1 at the end instead of TOP (%1)."),
+    (
+        r"§INTO (?:# ?)?([\w.\"]+) FROM",
+        "Write CREATE TABLE %1 AS SELECT ... instead of SELECT INTO.",
+    ),
     (
         r"\* (?:EXCLUDE|EXCEPT) ?§?\( ?§?(\w+).*?\) FROM ([\w.\"]+)|\* §EXCLUDE \( (\w+)",
         (
@@ -477,20 +527,34 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"ARRAY \( §SELECT", "Write (SELECT array_agg(x) FROM t)."),
     (r"COUNT \( DISTINCT §\*", "Write count(*) of a subquery with SELECT DISTINCT *."),
     (r"(\S+) §for (\w+) in\b", "Write transform(array, %2 -> ...) instead of a comprehension."),
+    (r"\bAS §'([\w ]+)'", "Write AS \"%1\" instead of AS '%1'."),
     # -- operators
+    (
+        r"([\w.\"]+) ((?:NOT )?)§ILIKE (?!ANY\b|ALL\b)('[^']*'|[\w.]+)",
+        "Write lower(%1) %2LIKE lower(%3) instead of %1 %2ILIKE %3.",
+    ),
+    (
+        r"([\w.\"]+) §(RLIKE|REGEXP) ('[^']*'|[\w.]+)",
+        "Write regexp_like(%1, %3) instead of %1 %2 %3.",
+    ),
+    (r"\bBETWEEN (\S+) §, (\S+)", "Write BETWEEN %1 AND %2 instead of BETWEEN %1, %2."),
+    (
+        r"§?\bIN §?((?:\d+|'[^']*')(?: , (?:\d+|'[^']*'))*)",
+        "Write parentheses around the values: IN (%1).",
+    ),
     (r"(\S+) §~ \* ('[^']*')", "Write regexp_like(%1, '(?i)...') instead of ~*."),
-    (r"(\S+) §~ ('[^']*')", "Write regexp_like(%1, %2) instead of ~."),
-    (r"(\S+) §! ~ \*? ?('[^']*')", "Write NOT regexp_like(%1, %2) instead of !~."),
+    (r"(\S+) §~ ('[^']*')", "Write regexp_like(%1, %2) instead of %1 ~ %2."),
+    (r"(\S+) §! ~ \*? ?('[^']*')", "Write NOT regexp_like(%1, %2) instead of %1 !~ %2."),
     (r"(\S+) §GLOB ('[^']*')", "Write %1 LIKE 'a%' or regexp_like(%1, '^a') instead of GLOB."),
-    (r"(\S+) §SIMILAR TO ('[^']*')", "Write regexp_like(%1, %2) instead of SIMILAR TO."),
-    (r"(\S+) <= §> (\S+)", "Write %1 IS NOT DISTINCT FROM %2 instead of <=>."),
+    (r"(\S+) §SIMILAR TO ('[^']*')", "Write regexp_like(%1, %2) instead of %1 SIMILAR TO %2."),
+    (r"<= §>", "Write IS NOT DISTINCT FROM instead of <=>."),
     (r"§&", "Write bitwise_and(a, b) instead of a & b."),
     (r"\|\| \S+ §=", "Write OR instead of ||, which joins texts."),
     (r"§! ", "Write NOT instead of !."),
     (r"§\^", "Write power(a, b), or bitwise_xor(a, b), instead of a ^ b."),
     (r"(\S+) DIV §(\S+)", "Write %1 / %2; integers divide without a remainder."),
     (r"(\S+) / §/ (\S+)", "Write %1 / %2; integers divide without a remainder."),
-    (r"(\S+) \* §\* (\S+)", "Write power(%1, %2) instead of **."),
+    (r"(\S+) \* §\* (\S+)", "Write power(%1, %2) instead of %1 ** %2."),
     (r"< §<|(?<!-)> §>", "Write bitwise_left_shift(a, n) or bitwise_right_shift(a, n)."),
     (r"([\w.]+) -> ?§> ('[^']*')", "Write json_extract_scalar(%1, '$.name') instead of ->>."),
     (r"§: =", "Write = instead of :=."),
@@ -506,19 +570,35 @@ def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> str | None:
     for pattern, hint in PATTERNS:
         match = _compiled(pattern).search(line)
         if match is not None:
-            groups = [group for group in match.groups() if group is not None]
+            groups = [
+                _operand(text, tokens, index)
+                if group == ")" and match.end(number) < line.index("§")
+                else group
+                for number, group in enumerate(match.groups(), 1)
+                if group is not None
+            ]
             return re.sub(
-                r"%(\d)",
-                lambda number, groups=groups: _group(groups, int(number[1])),  # type: ignore[misc]
+                r"%(t?)(\d)",
+                lambda number, groups=groups: (  # type: ignore[misc]
+                    trino_type(_group(groups, int(number[2])).replace(" (", "("))
+                    if number[1]
+                    else _group(groups, int(number[2]))
+                ),
                 hint,
             )
     return None
 
 
+def _operand(text: str, tokens: Sequence[Token], index: int) -> str:
+    """Return the call or the parentheses before an operator of one or two tokens."""
+    return operand_before(text, tokens, index if tokens[index - 1].text == ")" else index - 1)
+
+
 @cache
 def _compiled(pattern: str) -> re.Pattern[str]:
     # A quoted part may have any characters.
-    return re.compile(pattern.replace(r"[\w.\"]+", _NAME), re.IGNORECASE | re.DOTALL)
+    pattern = pattern.replace(r"[\w.\"]+", _NAME).replace("<type>", _TYPE)
+    return re.compile(pattern, re.IGNORECASE | re.DOTALL)
 
 
 def _group(groups: Sequence[str], number: int) -> str:

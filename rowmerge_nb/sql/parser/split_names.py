@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.sql.functions.foreign_names import TYPES
 from rowmerge_nb.sql.parser.foreign_forms import STRUCTURE
-from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
+from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.sql.parser.tokens import Token
 
-_BRACKETED: Final = re.compile(r"(?<![\w\"\])])\[([^\W\d][^\[\]'\"\n]*)\]")
+_BRACKETED: Final = re.compile(r"(?<![\w\"\])])(?<!(?i:ARRAY) )\[([^\W\d][^\[\]'\"\n]*)\]")
 """A name as SQL Server writes it: an index of an array has a value before the bracket."""
 _LAST: Final = re.compile(
     r"\.(?=[\s=<>,)]|$)|[#?$]+(?!\w)|\s?\([^()\w]+\)|\s\((?:[A-Z]{3}|[kcm]?[gml]|h|s|min)\)"
@@ -39,6 +39,19 @@ def bracketed_name_hint(text: str, token: Token) -> str | None:
             more = ", and other names in brackets likewise" if others else ""
             return f"Write {quoted(match[1])} instead of {match[0]}{more}."
     return None
+
+
+def without_brackets(text: str) -> str:
+    """Return the text with all names in double quotes, and without dbo."""
+    starts = {token.span.start for token in tokenize(text)}
+
+    def name(match: re.Match[str]) -> str:
+        if match.start() not in starts:
+            return match[0]
+        is_schema = (match[1] or "dbo").lower() == "dbo" and match[0].endswith(".")
+        return "" if is_schema else f"{quoted(match[1])}{match[2]}"
+
+    return re.sub(rf"(?i:\bdbo\.)|{_BRACKETED.pattern}(\.?)", name, text)
 
 
 def split_name_hint(

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 from rowmerge_nb.base.errors import AnalysisError, ParseError, RowMergeError
 from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.parser.access import NO_USERS
+from rowmerge_nb.sql.parser.hint_edits import follow_hint
 from rowmerge_nb.sql.parser.literals import STRINGS
 from rowmerge_nb.sql.parser.show_reader import ShowReader
 from rowmerge_nb.sql.parser.token_reader import EXTENDED
@@ -64,6 +65,9 @@ _PREPARED: Final = ("PREPARE", "EXECUTE", "DEALLOCATE")
 _NOT_EXPLAINED: Final = (*_PREPARED, "START", "COMMIT", "ROLLBACK", "USE")
 _KINDS: Final = ("LOGICAL", "DISTRIBUTED", "VALIDATE", "IO")
 _FORMATS: Final = ("TEXT", "GRAPHVIZ", "JSON")
+_LONGEST_OFFER: Final = 4_000
+"""The characters of a statement that is offered whole."""
+_MOST_EDITS: Final = 30
 
 
 def split_statements(text: str) -> tuple[tuple[str, int], ...]:
@@ -91,10 +95,14 @@ def parse(text: str, *, dialect: str = "trino") -> st.Statement:
     with room():
         try:
             statement = _read(text, StatementReader.statement, extended=dialect == "extended")
-        except ParseError as error:
+            error = _unknown_type(statement)
+        except RowMergeError as failure:
             if dialect != "extended":
-                _offer_extended(text, error)
+                _offer_extended(text, failure)
+                _offer_whole(text, failure)
             raise
+        if error is not None and dialect != "extended":
+            _offer_whole(text, error)
         check_tree(statement)
     return statement
 
@@ -105,8 +113,8 @@ def _in_one_line(text: str) -> str:
     return re.sub(r"\s*\n\s*", " ", text) if is_plain else text
 
 
-def _offer_extended(text: str, error: ParseError) -> None:
-    if not error.is_mismatch:
+def _offer_extended(text: str, error: RowMergeError) -> None:
+    if not isinstance(error, ParseError) or not error.is_mismatch:
         return
     try:
         statement = _read(text, StatementReader.statement, extended=True)
@@ -125,6 +133,40 @@ def _offer_extended(text: str, error: ParseError) -> None:
     if statement.in_trino:
         hint = f"{hint} In Trino's words: {code(_in_one_line(statement.in_trino))}"
     error.hint = hint
+
+
+def _offer_whole(text: str, error: RowMergeError) -> None:
+    """Offer the statement after all edits that its hints ask for, if there are two or more."""
+    whole, edits = text, 0
+    while len(whole) <= _LONGEST_OFFER:
+        mistake: RowMergeError | None
+        try:
+            statement = _read(whole, StatementReader.statement, extended=True)
+            mistake = _unknown_type(statement)
+        except RowMergeError as failure:
+            mistake = failure
+        if mistake is None:
+            break
+        edited = follow_hint(whole, mistake)
+        if edited is None or edits == _MOST_EDITS:
+            return
+        whole, edits = edited, edits + 1
+    else:
+        return
+    whole, introduction = statement.in_trino or whole, "In Trino's words"
+    try:
+        _read(whole, StatementReader.statement)
+    except RowMergeError:
+        introduction = "With the option --dialect extended"
+    if edits and (edits > 1 or whole != edited or text.count("[") - whole.count("[") > 1):
+        error.hint = f"{error.hint or ''} {introduction}: {code(_in_one_line(whole))}".strip()
+
+
+def _unknown_type(statement: st.Statement) -> RowMergeError | None:
+    """Return the error of the first column of CREATE TABLE with another engine's type."""
+    columns = statement.columns if isinstance(statement, st.CreateTable) else ()
+    types = (part.type for part in columns if isinstance(part, st.ColumnDefinition))
+    return next((error for error in types if isinstance(error, RowMergeError)), None)
 
 
 def _read(

@@ -86,7 +86,7 @@ def test_the_merge_of_a_statement_is_written_with_its_own_names(sql: str, merge:
         ("DELETE t WHERE a = 1", "DELETE FROM t"),
         ("UPDATE t x SET a = 1", "no alias"),
         ("DELETE FROM t x WHERE a = 1", "no alias"),
-        ("SELECT a FROM t WHERE a ILIKE 'b'", "lower(a) LIKE lower(b)"),
+        ("SELECT a FROM t WHERE a ILIKE 'b'", "lower(a) LIKE lower('b')"),
         ("SELECT INTERVAL 1 DAY", "INTERVAL '1' DAY"),
     ],
 )
