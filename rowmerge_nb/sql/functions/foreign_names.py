@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import re
-from typing import Final
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 FUNCTIONS: Final = {
     "add_months": "date_add('month', n, x)",
@@ -249,14 +252,19 @@ _ARGUMENTS: Final = {
 """Functions that other engines call with other arguments."""
 
 
-def function_hint(name: str) -> str | None:
-    """Return what replaces another engine's function.
+def function_hint(name: str, others: Iterable[str] = ()) -> str | None:
+    """Return what replaces another engine's function, and others of the statement.
 
-    >>> function_hint("NVL")
-    'Write coalesce(a, b).'
+    >>> function_hint("NVL", ["count", "GETDATE"])
+    'Write coalesce(a, b); for GETDATE, write current_timestamp.'
     """
     text = FUNCTIONS.get(name.lower())
-    return None if text is None else f"Write {text}."
+    more = [
+        f"; for {other}, write {FUNCTIONS[other.lower()]}"
+        for other in others
+        if other.lower() in FUNCTIONS
+    ]
+    return None if text is None else f"Write {text}{''.join(more)}."
 
 
 _SIZED: Final = frozenset({"char", "decimal", "varchar"})

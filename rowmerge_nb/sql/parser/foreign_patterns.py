@@ -105,6 +105,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"^§(?:BEGIN|DECLARE|DO|IF|WHILE|LOOP|FOR)\b", _BLOCK),
     (r"^§END\b", "Write COMMIT, or ROLLBACK."),
+    (r"^§WHEN\b", "Remove the semicolon before WHEN; its clause belongs to the MERGE before it."),
     (r"^§(?:EXEC|CALL) (\S+)", "Write CALL catalog.schema.procedure(...)."),
     (r"^§(?:PRINT|ECHO) (\S+)", "Write SELECT %1."),
     (r"^§ASSERT\b", "Write SELECT and the condition."),
@@ -141,6 +142,10 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"^§SUMMARIZE ([\w.\"]+)", "Write DESCRIBE %1 for the columns; pandas has frame.describe()."),
     (r"^§FROM ([\w.\"]+)", "Write SELECT * FROM %1."),
+    (r"^(?:WITH|SELECT) .* AS §FROM\b", "Write a name behind AS, or leave AS out."),
+    (r"^WITH (\w+) AS §SELECT\b", "Write parentheses around the query: WITH %1 AS (SELECT ...)."),
+    (r"^WITH (\w+) \( §SELECT\b", "Write AS before the query: WITH %1 AS (SELECT ...)."),
+    (r"^WITH .*\) , §(SELECT)\b", "Remove the comma before %1."),
     (r"\bAS §FROM ([\w.\"]+)", "Write AS SELECT * FROM %1."),
     (r"^§PIVOT\b|PIVOT \( ?\w* ?§?\(", "Write one aggregate with FILTER (WHERE ...) per column."),
     (
@@ -234,6 +239,12 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         ),
         "Leave it out; properties of the store's table are written WITH (name = value).",
     ),
+    (r"^CREATE .*TABLE [\w.\"]+ §(SELECT|WITH|VALUES)\b", "Write AS before %1."),
+    (r" IF (?:NOT )?§EXIST\b", "Write EXISTS instead of EXIST."),
+    (
+        r"^CREATE (?:OR REPLACE )?TABLE ([\w.\"]+) §(\w+) <type>",
+        "Write the columns in parentheses: CREATE TABLE %1 (%2 %t3).",
+    ),
     (r"\b(?:STRUCT|ROW) §<", "Write row(name type, ...) instead."),
     (
         r"ALTER TABLE ([\w.\"]+) ADD (?:§?CONSTRAINT \S+ )?§?PRIMARY §?KEY",
@@ -315,6 +326,20 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "Trino has no TOP; choose the rows by a condition: WHERE id IN (SELECT id FROM ... LIMIT 1).",
     ),
     (r"\bNEXT §?VALUE §?FOR\b", "There are no sequences; write the key's values."),
+    (
+        r"^(UPDATE|DELETE)(?: SET §\w| §WHERE\b)",
+        "The table's name is missing after %1.",
+    ),
+    (
+        r"^UPDATE ([\w.\"]+) §(WHERE .*) (SET .*)",
+        "Write SET before WHERE: UPDATE %1 %3 %2.",
+    ),
+    (r"\bSET (\w+) §('[^']*'|\d+)", "Write %1 = %2."),
+    (
+        r"^INSERT INTO ([\w.\"]+) §(?!DEFAULT\b)(\w+(?: , \w+)*) (?:VALUES|SELECT)\b",
+        "Write the columns in parentheses: INSERT INTO %1 (%2).",
+    ),
+    (r"\bVALUES .*\) §\(", "Write a comma between the rows."),
     (r"^DELETE §\* FROM ([\w.\"]+)", "Write DELETE FROM %1."),
     (
         r"^UPDATE ([\w.\"]+) §(\w+) = (\S+)",
@@ -428,8 +453,18 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"§IN \( [^()]*, \)", "Remove the comma before the parenthesis."),
     # -- commas and words at the wrong place
     (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION|\))", "Remove the comma before %1."),
+    (r"\bFETCH .* ROWS? §$", "Write ONLY behind ROWS."),
+    (r", §$", "Remove the comma at the end."),
+    (r"(=|<|>|\+|-|/|\bLIKE|\bESCAPE|\bIN|\bBETWEEN) §$", "A value is missing after %1."),
+    (r"§IN \( [^()]*$", "Write ) where the parenthesis closes."),
+    (r"\b(WHERE|AND|OR|ON) (?:NOT )?§IN\b", "A column is missing after %1."),
+    (r"\b(?:WHERE|AND|OR|ON) [^,]*\bNOT §NULL\b", "Write IS NOT NULL instead of NOT NULL."),
+    (r"\bJOIN \S+(?: AS)?(?: \w+)? §WHERE\b", "Write ON instead of WHERE."),
+    (r"\bJOIN [\w.\"]+ (\w+) §\.", "Write ON before %1."),
+    (r"\bJOIN .* USING §(\w+)", "Write USING (%1)."),
+    (r"SELECT \* §([\w.\"]+)(?= (?:WHERE|GROUP|ORDER|LIMIT)\b|$)", "Write FROM before %1."),
     (
-        r"\b(AND|OR|NOT|ON|WHERE) §(?:WHEN\b|THEN\b|FROM\b|(?:GROUP|ORDER) BY\b|$)",
+        r"\b(AND|OR|NOT|ON|WHERE) §(?:AND\b|OR\b|WHEN\b|THEN\b|FROM\b|(?:GROUP|ORDER) BY\b|$)",
         "A condition is missing after %1.",
     ),
     (
@@ -558,6 +593,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"< §<|(?<!-)> §>", "Write bitwise_left_shift(a, n) or bitwise_right_shift(a, n)."),
     (r"([\w.]+) -> ?§> ('[^']*')", "Write json_extract_scalar(%1, '$.name') instead of ->>."),
     (r"§: =", "Write = instead of :=."),
+    (r"§=>", "Write >= instead of =>."),
+    (r"= §<", "Write <= instead of =<."),
 )
 """A pattern of a statement's tokens with § before the wrong one, and the hint, in which %1 is the
 first group; the first pattern that fits counts.

@@ -19,11 +19,14 @@ _AT_END: Final = " at the end"
 _EDITS: Final = (
     (r"Write (.+?) instead of (.+?)(?:[.,] |\.?\n)", r"\1", r"\2"),
     (r"Leave (?!it )(.+) out[;.]", "", r"\1"),
-    (r"Write (THEN|END|UPDATE|WHEN(?: NOT)? MATCHED) before (\S+)[.;]", r"\1 \2", r"\2"),
+    (r"Write (THEN|END|UPDATE|AS|FROM|ON|WHEN(?: NOT)? MATCHED) before (\S+)[.;]", r"\1 \2", r"\2"),
     (r"Did you mean (\w+) instead of (\S+)\?", r"\1", r"\2"),
     (r"Did you mean (\w+)\?\n(\w+)", r"\1", r"\2"),
+    (r"Write ((\w+) BY); a name such as", r"\1", r"\2"),
     (r"Use = for equality\.", "=", "=="),
-    (r"Remove the comma before (\S+)\.", r"\1", r", \1"),
+    (r"Remove the comma before (\w+)\.", r" \1", r", \1"),
+    (r"Remove the comma before \)\.", ")", ", )"),
+    (r"Remove the comma at the end\.", "", ","),
     (
         r"Write (MERGE|INSERT|DELETE|TRUNCATE|DROP) (INTO|FROM|TABLE) (.+)\.\n",
         r"\1 \2 \3",

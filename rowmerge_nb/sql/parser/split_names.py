@@ -75,6 +75,7 @@ def split_name_hint(
         last += 1
     if last > first and tokens[last].text.lower() in _TYPES:
         last -= 1
+        separable = last > first + 1
     if last < first:
         return None
     end = tokens[last].span.end
@@ -84,7 +85,7 @@ def split_name_hint(
     elif first in {index, last} or not _is_part(token):
         return None
     name = re.sub(r"\s+", " ", text[tokens[first].span.start : end])
-    commas = " Or is a comma missing?" if separable and last - first > 1 else ""
+    commas = " Or is a comma missing?" if separable and ending is None else ""
     return f"Is this one name? Write it in double quotes: {quoted(name)}.{commas}"
 
 

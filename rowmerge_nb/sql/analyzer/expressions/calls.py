@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, NoReturn, TypeVar
 
@@ -405,7 +406,11 @@ class CallAnalyzer:
             self.context.refuse_number((value.type for value in values), node.error_span)
         expected = f.signatures(name)
         if not expected:
-            hint = function_hint(name) or did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
+            calls = dict.fromkeys(re.findall(r"\b(\w+) *\(", self.context.text))
+            hint = function_hint(
+                name,
+                [call for call in calls if call.lower() != name and not f.signatures(call.lower())],
+            ) or did_you_mean(name, (*f.known(), *_WITHOUT_SCHEMA))
             span = node.error_span
             about = (
                 replace(span, end=span.start + len(name))
