@@ -13,6 +13,7 @@ from rowmerge_nb.report.words.near_sentences import (
     counts_of,
     key_text,
     near_sentence,
+    remedy_of,
     separation_text,
     summary_of,
 )
@@ -145,6 +146,7 @@ class Near(ShownSequence[NearRow]):
         lines = [summary_of(self.keys)]
         for side, name in ((self.keys.source, "source"), (self.keys.target, "target")):
             lines += counts_of(side, name) if side is not None else ()
+        lines += remedy_of(self.keys)
         if self.keys.source is not None and self.keys.source.unmatched and not self.keys.letters:
             lines.append("Keys that differ by one letter were not looked for.")
         return lines

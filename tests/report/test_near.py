@@ -48,6 +48,36 @@ def test_a_statement_that_failed_first_has_no_near_keys() -> None:
     assert "near=True" not in str(caught.value.hint)
 
 
+BLANK = row("Dave ", "Dave", Difference.TRAILING_BLANKS)
+CASE = row("ed", "Ed", Difference.CASE)
+LETTER = row("Karol", "Carol", Difference.LETTER)
+OTHER = row("ED", "eD", Difference.CASE)
+TAKEN = row("Zoe", "zoe", Difference.CASE, taken=True)
+STRANGE = row("Dave\u00a0", "Dave", Difference.TRAILING_BLANKS)
+
+
+@pytest.mark.parametrize(
+    ("terms", "rows", "targets", "remedy"),
+    [
+        (ONE, [BLANK, CASE, LETTER], [], "lower(trim(t.k)) = lower(trim(s.k)) to match 2 of them."),
+        (ONE, [BLANK], [CASE], "trim(t.k) = trim(s.k) to match 1 of them."),
+        (TWO[:2], [CASE], [], "lower(t.k) = lower(s.k) AND t.n = s.n to match 1 of them."),
+        (ONE, [LETTER], [], None),
+        (ONE, [CASE, OTHER], [], None),
+        (ONE, [TAKEN], [], None),
+        (ONE, [BLANK], [TAKEN], None),
+        (ONE, [STRANGE], [], None),
+        ((NearTerm("upper(t.k) = s.k"),), [BLANK], [], None),
+    ],
+)
+def test_an_on_without_the_differences_is_written_if_it_joins_pairs(
+    terms: tuple[NearTerm, ...], rows: list[NearRow], targets: list[NearRow], remedy: str | None
+) -> None:
+    sides = (NearSide(9, len(side), tuple(side)) for side in (rows, targets))
+    lines = str(Near(NearKeys(terms, *sides, letters=True), rows, targets)).splitlines()
+    assert [line for line in lines if "Write ON" in line] == ([f"Write ON {remedy}"] * bool(remedy))
+
+
 def traced(*rows: NearRow, **more: Any) -> Trace:
     near = NearKeys(ONE, NearSide(9, len(rows), rows), NearSide(9, 0), letters=True)
     return Trace(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from typing import TYPE_CHECKING, Any, Final
 
@@ -60,6 +61,15 @@ def _both_null(row: NearRow) -> bool:
     return row.nearest is not None and all(
         (one is None) == (other is None) for one, other in zip(row.key, row.nearest, strict=True)
     )
+
+
+_FUNCTIONS: Final = {
+    Difference.UNICODE_FORM: "normalize",
+    Difference.LEADING_BLANKS: "trim",
+    Difference.TRAILING_BLANKS: "trim",
+    Difference.CASE: "lower",
+}
+"""What removes a difference in SQL."""
 
 
 def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
@@ -214,6 +224,51 @@ def counts_of(side: NearSide, name: str) -> Iterator[str]:
                 f"{rows} {'differs' if count.rows == 1 else 'differ'} from a near key by"
                 f" {_short(count.kinds)}."
             )
+
+
+def remedy_of(near: NearKeys) -> Iterator[str]:
+    """Yield the ON that matches the near rows of the source, if each has a partner of its own."""
+    source, target = near.source, near.target
+    if source is None or target is None or len(source.told) < source.unmatched:
+        return
+    rows, targets = (
+        [
+            row
+            for row in side.told
+            if row.kinds
+            and _FUNCTIONS.keys() >= set(row.kinds)
+            and not any(_unmet(row, near.terms))
+        ]
+        for side in (source, target)
+    )
+    partners = {
+        tuple(
+            unicodedata.normalize("NFC", str(value)).strip().lower() for value in row.nearest or ()
+        )
+        for row in rows
+    }
+    if len(partners) < len(rows) or any(
+        row.taken or row.alike > 1 or _strange_blanks(row) for row in (*rows, *targets)
+    ):
+        return
+    terms = []
+    for index, term in enumerate(near.terms):
+        separations = [one for row in rows for one in row.separations if one.term == index]
+        terms.append(_remedied(term, {kind for one in separations for kind in one.kinds}))
+    if rows and all(terms):
+        yield f"Write ON {' AND '.join(terms)} to match {number(len(rows))} of them."
+
+
+def _remedied(term: NearTerm, kinds: set[Difference]) -> str:
+    """Return a term whose sides are without these differences; empty if they are no columns."""
+    text = " ".join(term.text.split())
+    if not kinds:
+        return text if term.key else f"({text})"
+    if not re.fullmatch(r"[\w.]+ = [\w.]+", text):
+        return ""
+    for function in dict.fromkeys(name for kind, name in _FUNCTIONS.items() if kind in kinds):
+        text = " = ".join(f"{function}({side})" for side in text.split(" = "))
+    return text
 
 
 def summary_of(near: NearKeys) -> str:
