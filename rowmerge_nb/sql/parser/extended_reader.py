@@ -46,7 +46,8 @@ class ExtendedReader(FunctionReader):
         parts = []
         for first, last, text in sorted([*self._alias_edits, *self._edits]):
             if start <= first and last <= end:
-                parts += [self.text[start:first], text]
+                gap = " " if text[-1:].isalnum() and self.text[last : last + 1].isalnum() else ""
+                parts += [self.text[start:first], text, gap]
                 start = last
         return "".join([*parts, self.text[start:end]]).strip()
 

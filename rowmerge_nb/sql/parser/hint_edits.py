@@ -81,8 +81,11 @@ def _replaced(text: str, at: int, old: str, new: str) -> str | None:
         return None
     match = [match for match in matches if match.start() <= at or match is matches[0]][-1]
     before, behind = text[: match.start()], text[match.end() :]
+    if not new:
+        gap = " " if before[-1:].isalnum() and behind[:1].isalnum() else ""
+        return f"{before.rstrip(' ')}{gap}{behind}"
     if not new.endswith(_AT_END):
-        return f"{before}{new}{behind}" if new else f"{before.rstrip(' ')}{behind}"
+        return f"{before}{new}{behind}"
     if before.count("(") > before.count(")") or re.search(
         r"(?i)\b(UNION|EXCEPT|INTERSECT)\b", text
     ):

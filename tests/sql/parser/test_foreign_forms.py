@@ -112,3 +112,34 @@ def test_what_other_engines_write_has_a_hint(sql: str, words: str) -> None:
 )
 def test_a_statement_that_ends_early_is_an_error_and_nothing_else(sql: str) -> None:
     hint_of(sql)
+
+
+def test_an_offer_keeps_texts_comments_and_lines() -> None:
+    sql = (
+        "UPDATE [dbo].[accounts] -- [all] of them\n"
+        "SET [name] = '[dbo].[x]'\nFROM [dbo].[my news] n\nWHERE [accounts].[id] == n.[id]"
+    )
+    hint = hint_of(sql)
+    assert hint.startswith("Leave [dbo]. out. In Trino's words: `MERGE INTO ")
+    offer = hint.partition("`")[2].removesuffix("`")
+    assert 'USING "my news" n ON' in offer
+    assert "'[dbo].[x]'" in offer
+    parse(offer)
+
+
+def test_words_are_not_joined_where_others_are_removed() -> None:
+    sql = "MERGE INTO t USING s USING(id)WHEN MATCHED THEN DELETE"
+    assert hint_of(sql).endswith("`MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE`")
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT a FROM [t] WHERE a IN (SELECT TOP 1 a FROM [s])",
+        "SELECT TOP 1 a FROM [t] UNION ALL SELECT a FROM [s]",
+        "SELECT [a] FROM [t] WHERE a == " + "1 + " * 2000 + "1",
+        "SELECT * FROM [t] WHERE a == 1 OUTPUT x y z",
+    ],
+)
+def test_what_cannot_be_rewritten_or_is_long_is_not_offered(sql: str) -> None:
+    assert "In Trino's words" not in hint_of(sql)
