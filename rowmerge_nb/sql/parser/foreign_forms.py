@@ -64,13 +64,6 @@ STRUCTURE: Final = frozenset(
 _KEY: Final = "..."
 _INSTEAD: Final = {
     "ILIKE": "Write lower(a) LIKE lower(b) instead of a ILIKE b.",
-    "RLIKE": "Write regexp_like(a, b) instead of a RLIKE b.",
-    "REGEXP": "Write regexp_like(a, b) instead of a REGEXP b.",
-    "QUALIFY": (
-        "Write the window function in a subquery, and its condition in a WHERE around it, instead"
-        " of QUALIFY."
-    ),
-    "MINUS": "Write EXCEPT instead of MINUS.",
     "PIVOT": "Write one aggregate with FILTER (WHERE ...) for each column instead of PIVOT.",
     "AUTO_INCREMENT": "There are no generated keys; write the key's values.",
     "UNSIGNED": "There are no unsigned types; take the next larger type.",
@@ -386,7 +379,7 @@ def _continues(tokens: Sequence[Token], at: int) -> bool:
     return (
         token.text == "("
         and before.kind is TokenKind.WORD
-        and before.word not in RESERVED
+        and before.word not in STRUCTURE
         and before.span.end == token.span.start
     )
 

@@ -496,13 +496,13 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"LEFT §SEMI JOIN (\S+)", "Write WHERE EXISTS (SELECT 1 FROM %1 WHERE ...)."),
     (r"§(WITH \( (?:\w*LOCKX?|READPAST|SERIALIZABLE)\b[^()]*\))", "Leave %1 out."),
     (r"\( \+ §\)", "Write LEFT JOIN ... ON instead of (+)."),
-    (r"MINUS §SELECT\b", "Write EXCEPT instead of MINUS."),
+    (r"§?MINUS §?SELECT\b", "Write EXCEPT instead of MINUS."),
     (
         r"CONNECT §BY\b|START §WITH\b",
         "Write WITH RECURSIVE t (columns) AS (...) instead of CONNECT BY.",
     ),
     (
-        r"QUALIFY §",
+        r"§?QUALIFY §?",
         (
             "Write the window function in a subquery, and its condition in a WHERE around it,"
             " instead of QUALIFY."
@@ -565,13 +565,14 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"\bAS §'([\w ]+)'", "Write AS \"%1\" instead of AS '%1'."),
     # -- operators
     (
-        r"([\w.\"]+) ((?:NOT )?)§ILIKE (?!ANY\b|ALL\b)('[^']*'|[\w.]+)",
+        r"(?!NOT\b)([\w.\"]+|\)) ((?:NOT )?)§ILIKE (?!ANY\b|ALL\b)('[^']*'|[\w.\"]+)(?![\w.]| \()",
         "Write lower(%1) %2LIKE lower(%3) instead of %1 %2ILIKE %3.",
     ),
     (
-        r"([\w.\"]+) §(RLIKE|REGEXP) ('[^']*'|[\w.]+)",
-        "Write regexp_like(%1, %3) instead of %1 %2 %3.",
+        r"(?!NOT\b)([\w.\"]+|\)) ((?:NOT )?)§(RLIKE|REGEXP) ('[^']*'|[\w.\"]+)(?![\w.]| \()",
+        "Write %2regexp_like(%1, %4) instead of %1 %2%3 %4.",
     ),
+    (r"§(RLIKE|REGEXP)\b", "Write regexp_like(a, b) instead of a %1 b."),
     (r"\bBETWEEN (\S+) §, (\S+)", "Write BETWEEN %1 AND %2 instead of BETWEEN %1, %2."),
     (
         r"§?\bIN §?((?:\d+|'[^']*')(?: , (?:\d+|'[^']*'))*)",

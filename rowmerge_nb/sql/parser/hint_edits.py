@@ -13,8 +13,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.errors import RowMergeError
 
 _WHOLE: Final = re.compile(
-    r"(?:.*: (?=MERGE INTO )|Write (?=ALTER TABLE )(?!.* (?:and|or|once) ))(.+?)\.?", re.DOTALL
+    r"(?:.*: (?=MERGE INTO )(?!.* t\.key = s\.key )|Write (?=ALTER TABLE )(?!.* (?:and|or|once) ))(.+?)\.?",
+    re.DOTALL,
 )
+_OPERATORS: Final = tuple("|+-*/%")
 _AT_END: Final = " at the end"
 _EDITS: Final = (
     (r"Write (.+?) instead of (.+?)(?:[.,] |\.?\n)", r"\1", r"\2"),
@@ -74,6 +76,11 @@ def _straight_quotes(text: str) -> list[str]:
     return [*parts, text[end:]]
 
 
+def _is_operand(before: str, behind: str) -> bool:
+    """Return whether operators around a comparison may belong to its first or last value."""
+    return before.rstrip()[-1:] in _OPERATORS or behind.lstrip()[:1] in _OPERATORS
+
+
 def _replaced(text: str, at: int, old: str, new: str) -> str | None:
     words = r"\s*".join(re.escape(word) for word in re.findall(r"\w+|[^\w\s]", old))
     matches = list(re.finditer(rf"\b{words}" if old[:1].isalnum() else words, text, re.IGNORECASE))
@@ -81,6 +88,8 @@ def _replaced(text: str, at: int, old: str, new: str) -> str | None:
         return None
     match = [match for match in matches if match.start() <= at or match is matches[0]][-1]
     before, behind = text[: match.start()], text[match.end() :]
+    if re.search(r"\w\(", new) and "::" not in old and _is_operand(before, behind):
+        return None
     if not new:
         gap = " " if before[-1:].isalnum() and behind[:1].isalnum() else ""
         return f"{before.rstrip(' ')}{gap}{behind}"

@@ -139,6 +139,9 @@ def test_words_are_not_joined_where_others_are_removed() -> None:
         "SELECT TOP 1 a FROM [t] UNION ALL SELECT a FROM [s]",
         "SELECT [a] FROM [t] WHERE a == " + "1 + " * 2000 + "1",
         "SELECT * FROM [t] WHERE a == 1 OUTPUT x y z",
+        "UPSERT INTO `t` VALUES (1)",
+        "INSERT INTO `t` (`a`) VALUES (1) ON DUPLICATE KEY UPDATE a = 1",
+        "SELECT * FROM t WHERE a == 1 AND b || c ILIKE 'd'",
     ],
 )
 def test_what_cannot_be_rewritten_or_is_long_is_not_offered(sql: str) -> None:
