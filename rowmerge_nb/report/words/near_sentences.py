@@ -254,7 +254,9 @@ def remedy_of(near: NearKeys) -> Iterator[str]:
     terms = []
     for index, term in enumerate(near.terms):
         separations = [one for row in rows for one in row.separations if one.term == index]
-        terms.append(_remedied(term, {kind for one in separations for kind in one.kinds}))
+        terms.append(
+            _remedied(term, {difference for one in separations for difference in one.kinds})
+        )
     if rows and all(terms):
         yield f"Write ON {' AND '.join(terms)} to match {number(len(rows))} of them."
 
@@ -266,7 +268,9 @@ def _remedied(term: NearTerm, kinds: set[Difference]) -> str:
         return text if term.key else f"({text})"
     if not re.fullmatch(r"[\w.]+ = [\w.]+", text):
         return ""
-    for function in dict.fromkeys(name for kind, name in _FUNCTIONS.items() if kind in kinds):
+    for function in dict.fromkeys(
+        name for difference, name in _FUNCTIONS.items() if difference in kinds
+    ):
         text = " = ".join(f"{function}({side})" for side in text.split(" = "))
     return text
 
