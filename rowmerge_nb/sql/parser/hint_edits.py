@@ -1,4 +1,8 @@
-"""The edits that hints ask for, by which a statement with several mistakes is offered whole."""
+"""The edits that hints ask for, by which a statement with several mistakes is offered whole.
+
+Hints are made from tables of sentences, each of which says its edit once; so the edit is read back
+from the sentence. A wrong edit costs an offer and nothing else: what is offered has been parsed.
+"""
 
 from __future__ import annotations
 
