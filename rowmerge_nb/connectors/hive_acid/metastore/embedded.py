@@ -331,10 +331,10 @@ class EmbeddedMetastore(Metastore):
         try:
             with self._reading() as connection:
                 query = (
-                    "SELECT number FROM transactions WHERE number = ?1 UNION SELECT number FROM"
-                    " compactions WHERE number = ?1"
+                    "SELECT number FROM transactions WHERE number = ? UNION SELECT number FROM"
+                    " compactions WHERE number = ?"
                 )
-                record = _first(connection, query, transaction)
+                record = _first(connection, query, transaction, transaction)
         except ConnectorError as silent:
             raise ConnectorError(
                 "The outcome is unknown: the metastore does not say whether transaction"
