@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 
 from rowmerge_nb.spi.operations import Era
 from rowmerge_nb.testing.contract.store_under_test import Way
+from tests.report.explorer_browser import end_browser
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -156,6 +157,8 @@ def pytest_collection() -> Generator[None, object, object]:
 def pytest_sessionfinish() -> None:
     """Have the end of the process find garbage everywhere, as libraries expect it that tell what was not given back."""
     gc.unfreeze()
+    # Here, since a process of xdist ends without its exit handlers.
+    end_browser()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import shutil
 import subprocess
@@ -112,7 +111,6 @@ class Browser:
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
-        atexit.register(self._end)
         port, path = self._address()
         self._host = f"ws://127.0.0.1:{port}"
         self._all = Page(_connection(self._host + path))
@@ -126,7 +124,7 @@ class Browser:
             time.sleep(0.05)
         raise AssertionError("the browser did not start")
 
-    def _end(self) -> None:
+    def end(self) -> None:
         self._process.terminate()
         self._process.wait(30)
         shutil.rmtree(self._profile, ignore_errors=True)
@@ -158,6 +156,13 @@ def _connection(address: str) -> Any:
 @cache
 def _browser() -> Browser:
     return Browser()
+
+
+def end_browser() -> None:
+    """End the browser of this process, if there is one."""
+    if _browser.cache_info().currsize:
+        _browser().end()
+        _browser.cache_clear()
 
 
 def seen(page: str, script: str, folder: Path, *, width: int = 1100) -> Any:
