@@ -255,9 +255,11 @@ def _each(
             for future in finished:
                 future.result()
         yield from (future.result() for future in futures)
+    except BaseException:
+        # An interrupt may come when threads run and `futures` is still empty.
+        stop.set()
+        raise
     finally:
-        if not all(future.done() for future in futures):
-            stop.set()
         executor.shutdown(wait=False, cancel_futures=True)
 
 
