@@ -8,7 +8,7 @@ import os
 import shutil
 import threading
 import uuid
-from concurrent.futures import Future, ThreadPoolExecutor, wait
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -244,7 +244,6 @@ def _each(
 
     The first error, or an interrupt, ends the others.
     """
-    futures: list[Future[T]] = []
     executor = ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="rowmerge_nb-download")
     try:
         futures = [executor.submit(function, item) for item in items]
@@ -256,7 +255,7 @@ def _each(
                 future.result()
         yield from (future.result() for future in futures)
     except BaseException:
-        # An interrupt may come when threads run and `futures` is still empty.
+        # Also of an interrupt that comes while the calls are submitted.
         stop.set()
         raise
     finally:
