@@ -18,7 +18,7 @@ from proof.engines.backends import arrow_table
 from proof.statements.printing import Printer, script
 from proof.statements.scenarios import KINDS, numbered_scenario
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.engine.what_if import variants_of
+from rowmerge_nb.engine.api.what_if import variants_of
 from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi.values import python_values
 

@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.default import restore as restore
     from rowmerge_nb.default import run as run
     from rowmerge_nb.default import undo as undo
+    from rowmerge_nb.engine.api.result import Result as Result
     from rowmerge_nb.engine.engine import Engine as Engine
     from rowmerge_nb.engine.observers.observer import ObservedStatement as ObservedStatement
     from rowmerge_nb.engine.observers.observer import Observer as Observer
-    from rowmerge_nb.engine.result import Result as Result
     from rowmerge_nb.machine import doctor as doctor
     from rowmerge_nb.replays.run import replay as replay
     from rowmerge_nb.spi.connector import Connector as Connector

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Callable
 
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.spark.lazy_session import LazySession
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.lab import Lab

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.base.errors import RowMergeError
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
 
 CREATE = """CREATE TABLE accounts (
     customer VARCHAR,

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.notebook.cell_options import parse_line
 
 if TYPE_CHECKING:
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.engine.result import Result
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "gallery.md"
 _SECTION = re.compile(r"^## (.+)$", re.MULTILINE)

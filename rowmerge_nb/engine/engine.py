@@ -18,14 +18,13 @@ from rowmerge_nb.base.errors import (
     checked_name,
     error_text,
 )
-from rowmerge_nb.engine.audit.audit_run import MOST_ROWS, Request, audit
+from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.engine.catalog.connecting import Connection, ConnectionRequest, connect
 from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs, TableName
 from rowmerge_nb.engine.catalog.leftovers import CatalogOrphans, orphans_of
 from rowmerge_nb.engine.catalog.listing import TableInfo, list_tables
-from rowmerge_nb.engine.errors.position import behind
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
-from rowmerge_nb.engine.options.statement_options import Options
+from rowmerge_nb.engine.reruns.audit.audit_run import MOST_ROWS, Request, audit
 from rowmerge_nb.engine.reruns.compared_runs import compare
 from rowmerge_nb.engine.reruns.compared_stores import (
     CATALOGS,
@@ -35,6 +34,7 @@ from rowmerge_nb.engine.reruns.compared_stores import (
 )
 from rowmerge_nb.engine.reruns.rerun import LEFT_OUT, Again
 from rowmerge_nb.engine.reruns.undo import replaced_rows, restore, undo
+from rowmerge_nb.engine.sessions.error_positions import behind
 from rowmerge_nb.engine.sessions.runner import StatementRunner
 from rowmerge_nb.engine.sessions.session import Session
 from rowmerge_nb.engine.spark.lazy_session import LazySession
@@ -48,10 +48,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
-    from rowmerge_nb.engine.foreign_translation import Translation
     from rowmerge_nb.engine.observers.observer import Observer
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.sessions.foreign_translation import Translation
     from rowmerge_nb.engine.sessions.runner import RowReader
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableVersion
@@ -607,7 +607,7 @@ class Engine:
                 wrong. What a store refuses is part of the results.
             StatementInterrupted: ``error.result`` has the runs before.
         """
-        from rowmerge_nb.engine.lab.lab_run import LabRequest, run_lab
+        from rowmerge_nb.engine.reruns.lab.lab_run import LabRequest, run_lab
 
         self._session.check_open()
         request = LabRequest(
@@ -655,7 +655,7 @@ class Engine:
         Returns:
             A row per layout by ``to_pandas()``, and ``sentence`` with the recommendation.
         """
-        from rowmerge_nb.engine.lab.layouts_run import LayoutsRequest, compare_layouts
+        from rowmerge_nb.engine.reruns.lab.layouts_run import LayoutsRequest, compare_layouts
 
         self._session.check_open()
         request = LayoutsRequest(table, statements, layouts, most_files, options)
@@ -800,7 +800,7 @@ class Engine:
             RowMergeError: the dialect is unknown, the text cannot be read, or has no translation.
             SetupError: sqlglot is not installed.
         """
-        from rowmerge_nb.engine.foreign_translation import translate_statement
+        from rowmerge_nb.engine.sessions.foreign_translation import translate_statement
 
         def table(parts: Sequence[str]) -> ConnectorTableMetadata | None:
             with suppress(RowMergeError):

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import nearest
-from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
+from rowmerge_nb.engine.api.statement_options import STATEMENT_OPTIONS, Option
 
 _OF_CELLS: Final = (
     Option(

@@ -18,7 +18,7 @@ from rowmerge_nb.notebook.display import show, text_bundle
 if TYPE_CHECKING:
     from IPython.core.interactiveshell import InteractiveShell
 
-    from rowmerge_nb.engine.result import Recording
+    from rowmerge_nb.engine.api.result import Recording
     from rowmerge_nb.trace.record import Record, RecordedFailure
 
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
 
     from rowmerge_nb.base.errors import RowMergeError
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.report.explorer.widget import Explorer
     from rowmerge_nb.trace.raised import Raised
     from rowmerge_nb.trace.trace import Trace
@@ -80,7 +80,7 @@ def result_bundle(
         from rowmerge_nb.report.bundle import rows_bundle
 
         return rows_bundle(rows, result.trace, first_line)
-    from rowmerge_nb.engine.what_if import under_other_paradigm
+    from rowmerge_nb.engine.api.what_if import under_other_paradigm
     from rowmerge_nb.report.bundle import mime_bundle
 
     other = under_other_paradigm(result.trace)

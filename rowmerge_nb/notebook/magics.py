@@ -17,7 +17,7 @@ from rowmerge_nb.base.errors import AnalysisError, RowMergeError, SetupError, er
 from rowmerge_nb.base.front_end import cell_front_end
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.default import prepare_default_engine
-from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS, Option
+from rowmerge_nb.engine.api.statement_options import STATEMENT_OPTIONS, Option
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import call_errors, debugging, transformer
 from rowmerge_nb.notebook.cell_options import (
@@ -85,8 +85,8 @@ if TYPE_CHECKING:
 
     from IPython.core.interactiveshell import InteractiveShell
 
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.trace.audit import Audit
     from rowmerge_nb.trace.comparison import Comparison
     from rowmerge_nb.trace.lab import Lab
@@ -460,7 +460,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             show(connected_bundle(engine.open_connection(request)))
 
     def _translate(self, use: MagicUse, cell: str | None) -> None:
-        from rowmerge_nb.engine.foreign_translation import DIALECTS
+        from rowmerge_nb.engine.sessions.foreign_translation import DIALECTS
 
         use, dialect = translation_use(use)
         if excess := sorted(set(use.values) - {"output", "engine"}):
@@ -580,21 +580,21 @@ def _for_comparison(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]
 
 
 def _for_lab(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    from rowmerge_nb.engine.lab.lab_run import REFUSED
+    from rowmerge_nb.engine.reruns.lab.lab_run import REFUSED
 
     supported = {name: value for name, value in options.items() if name not in REFUSED}
     return {**supported, **lab_arguments(use.values["lab"])}
 
 
 def _for_layouts(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    from rowmerge_nb.engine.lab.lab_run import REFUSED
+    from rowmerge_nb.engine.reruns.lab.lab_run import REFUSED
 
     supported = {name: value for name, value in options.items() if name not in REFUSED}
     return {**supported, "layouts": layout_names(use.values["layouts"])}
 
 
 def _for_audit(use: MagicUse, options: Mapping[str, Any]) -> dict[str, Any]:
-    from rowmerge_nb.engine.audit.audit_run import REFUSED
+    from rowmerge_nb.engine.reruns.audit.audit_run import REFUSED
 
     before, after = states_of(use.values["audit"])
     supported = {

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS
+from rowmerge_nb.engine.api.statement_options import STATEMENT_OPTIONS
 from rowmerge_nb.notebook.cell_options import ALL_OPTIONS, COMMANDS
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.options.statement_options import Option
+    from rowmerge_nb.engine.api.statement_options import Option
 
 _PARTS: Final = (
     "# Options",
@@ -39,7 +39,7 @@ def page() -> str:
 def _row(option: Option) -> tuple[str, ...]:
     """Return the cells of one option.
 
-    >>> from rowmerge_nb.engine.options.statement_options import STATEMENT_OPTIONS
+    >>> from rowmerge_nb.engine.api.statement_options import STATEMENT_OPTIONS
     >>> _row(STATEMENT_OPTIONS["era"])[:4]
     ('`--era documents` or `current`', '`era`', '`era`', '`documents`')
     """
@@ -67,7 +67,7 @@ def _default(option: Option) -> str:
 def _in_cell(option: Option) -> str:
     """Return how a cell writes an option.
 
-    >>> from rowmerge_nb.engine.options.statement_options import Option
+    >>> from rowmerge_nb.engine.api.statement_options import Option
     >>> _in_cell(Option("", "explain", choices=("text", "dot", "svg"), assumed="text"))
     '`--explain`, `--explain text`, `dot` or `svg`'
     """

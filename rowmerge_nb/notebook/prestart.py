@@ -154,8 +154,8 @@ class _Line:
 
 def _warm_up(session: LazySession) -> None:
     from rowmerge_nb.demo import SETUP, STATEMENT
+    from rowmerge_nb.engine.api.what_if import variants_of
     from rowmerge_nb.engine.engine import Engine
-    from rowmerge_nb.engine.what_if import variants_of
     from rowmerge_nb.report.explorer.explorer_file import explorer_page
 
     engine = Engine(spark=session)

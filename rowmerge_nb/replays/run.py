@@ -17,7 +17,7 @@ from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, checked, error_text
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.base.words import plural
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.tasks.arrow import conform
 from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.replays.debugging import has_keyboard

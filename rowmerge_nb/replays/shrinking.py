@@ -28,7 +28,7 @@ from rowmerge_nb.trace.record import HandedPage, Record
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.replays.origin import ReplayOrigin
 
 

@@ -12,7 +12,7 @@ import pytest
 from proof.variants import compare
 from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.engine.what_if import MOST_ROWS, under_other_paradigm, variants_of
+from rowmerge_nb.engine.api.what_if import MOST_ROWS, under_other_paradigm, variants_of
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.trace.trace import Trace

@@ -23,12 +23,12 @@ class FakeEngine:
     undone: list[str | None] = field(default_factory=list)
 
     def translate(self, sql: str, *, dialect: str) -> Any:
-        from rowmerge_nb.engine.foreign_translation import translate_statement
+        from rowmerge_nb.engine.sessions.foreign_translation import translate_statement
 
         return translate_statement(sql, dialect)
 
     def run(self, sql: str, **options: Any) -> Any:
-        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.api.result import Result
         from rowmerge_nb.engine.spark.interrupts import (
             guarded,
             interrupted_too_late,
@@ -71,7 +71,7 @@ class FakeEngine:
         return done
 
     def explain(self, sql: str, **options: Any) -> Any:
-        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.api.result import Result
         from rowmerge_nb.trace.trace import Trace
 
         self.asked.append((sql, options))
@@ -80,7 +80,7 @@ class FakeEngine:
     def compare(self, sql: str, *, by: str, **options: Any) -> Any:
         import pyarrow as pa
 
-        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.api.result import Result
         from rowmerge_nb.trace.comparison import Comparison, Side
         from rowmerge_nb.trace.trace import Trace
 
@@ -92,7 +92,7 @@ class FakeEngine:
         return Comparison(by, sql, ["id"], left, right)
 
     def undo(self, table: str | None = None) -> Any:
-        from rowmerge_nb.engine.result import Result
+        from rowmerge_nb.engine.api.result import Result
         from rowmerge_nb.trace.notice_record import NoticeRecord
         from rowmerge_nb.trace.trace import Trace
 

@@ -105,7 +105,7 @@ def test_a_table_that_is_gone_is_told(spark: Any) -> None:
 
 def test_a_page_that_was_not_kept_is_told() -> None:
     from rowmerge_nb.base.errors import ExecutionError
-    from rowmerge_nb.engine.result import Recording, Result
+    from rowmerge_nb.engine.api.result import Recording, Result
     from rowmerge_nb.trace.trace import Trace
 
     error = ExecutionError("store_merged_rows failed: KeyError: 1", step="store_merged_rows")

@@ -11,7 +11,7 @@ import pytest
 
 from rowmerge_nb.base.errors import AnalysisError, RowMergeError, StatementInterrupted
 from rowmerge_nb.base.front_end import engine_call, result_call, undo_command
-from rowmerge_nb.engine.options.statement_options import Options
+from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.notebook import magics
 from rowmerge_nb.notebook.cell_options import OPTIONS
@@ -414,7 +414,7 @@ def test_an_error_of_a_plan_says_nothing_of_statements_that_ran(notebook, option
 
 def test_show_holds_for_a_statement_that_fails(notebook, monkeypatch):
     from rowmerge_nb.base.errors import DuplicateMatchError
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.report import traces
 
     def fail(sql, **options):
@@ -432,7 +432,7 @@ def test_show_holds_for_a_statement_that_fails(notebook, monkeypatch):
 
 def test_a_failed_statement_does_not_leave_the_result_of_an_earlier_one(notebook, monkeypatch):
     from rowmerge_nb.base.errors import RowMergeError
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.report import traces
 
     notebook.run("%%merge -o named\nDROP TABLE a")
@@ -541,7 +541,7 @@ def test_lines_of_an_inserted_statement_are_its_own(notebook):
 
 
 def rows(notebook, table):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.trace.trace import Trace
 
     notebook.engine.run = lambda sql, **options: Result(
@@ -586,7 +586,7 @@ def test_a_query_without_rows_shows_its_columns(notebook):
 
 
 def test_the_rows_of_returning_stand_above_the_report(notebook):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.trace.trace import Trace
 
     trace = Trace(
@@ -770,7 +770,7 @@ def test_a_comparison_and_options_of_another_output_do_not_go_together(notebook,
 
 
 def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(notebook, monkeypatch):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.trace.trace import Trace
 
     assert "No explorer" not in notebook.run("%%merge --explore\nDROP TABLE t").text
@@ -801,7 +801,7 @@ def test_a_statement_whose_target_is_unknown_has_no_explorer_and_no_word_about_i
 
 
 def test_the_explorer_beneath_a_report_does_not_bring_it_once_more(notebook, monkeypatch):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.report.traces import Setup, merge_trace
 
     monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(merge_trace(Setup())))
@@ -815,7 +815,7 @@ def test_the_explorer_beneath_a_report_does_not_bring_it_once_more(notebook, mon
 
 
 def test_a_saved_explorer_is_small_and_the_same_each_time(notebook, monkeypatch):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.report.traces import Setup, merge_trace
 
     monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(merge_trace(Setup())))
@@ -830,7 +830,7 @@ def test_a_saved_explorer_is_small_and_the_same_each_time(notebook, monkeypatch)
 
 
 def test_predict_shows_the_explorer_before_a_folded_report(notebook, monkeypatch):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.report.traces import Setup, merge_trace
 
     monkeypatch.setattr(notebook.engine, "run", lambda sql, **_: Result(merge_trace(Setup())))
@@ -845,7 +845,7 @@ def test_predict_shows_the_explorer_before_a_folded_report(notebook, monkeypatch
 
 @pytest.mark.parametrize("kind", ["UPDATE", "DELETE"])
 def test_predict_folds_the_report_of_every_row_change(notebook, monkeypatch, kind):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.report.traces import Setup, merge_trace
 
     trace = dataclasses.replace(merge_trace(Setup()), kind=kind)
@@ -857,7 +857,7 @@ def test_predict_folds_the_report_of_every_row_change(notebook, monkeypatch, kin
 
 def test_predict_folds_the_report_of_a_failed_merge(notebook, monkeypatch):
     from rowmerge_nb.base.errors import DuplicateMatchError
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.report.traces import duplicate_trace
 
     def fail(sql: str, **_: object) -> None:
@@ -873,7 +873,7 @@ def test_predict_folds_the_report_of_a_failed_merge(notebook, monkeypatch):
 
 
 def test_predict_of_what_has_no_outcome_to_guess_is_the_usual_report(notebook, monkeypatch):
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.trace.trace import Trace
 
     assert len(notebook.run("%%merge --predict\nDROP TABLE t").outputs) == 1

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError, SetupError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.notebook import paged_table
 from rowmerge_nb.notebook.display import result_bundle
 from rowmerge_nb.trace.trace import Trace

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowmerge_nb.engine.errors.connector_frames import place_of, told
+from rowmerge_nb.engine.spark.errors.connector_frames import place_of, told
 from rowmerge_nb.engine.tasks.call_frames import raised_by
 
 CELL = """\

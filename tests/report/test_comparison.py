@@ -7,7 +7,7 @@ import dataclasses
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.trace.comparison import Comparison, Side
 from rowmerge_nb.trace.contract_calls import Call, WriterRecord
 from rowmerge_nb.trace.error_record import ErrorRecord

@@ -14,8 +14,8 @@ import pytest
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.base.words import MINUS
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.engine.result import Result
-from rowmerge_nb.engine.what_if import variants_of
+from rowmerge_nb.engine.api.result import Result
+from rowmerge_nb.engine.api.what_if import variants_of
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.report.explorer.explorer_file import explorer_page, saved_explorer
 from rowmerge_nb.report.explorer.explorer_state import MOST_ROWS, explorer_state

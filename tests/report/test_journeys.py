@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.report.html import render_html
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.report.explorer.explorer_state import MOST_ROWS, explorer_state
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.trace.journeys import journeys_of

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from rowmerge_nb import DuplicateMatchError, Engine, RowMergeError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.report.quiz import Quiz
 from rowmerge_nb.trace.journeys import journeys_of
 

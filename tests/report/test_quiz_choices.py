@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import RowMergeError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.report.quiz import TOPICS
 from tests.report.traces import Setup, merge_trace
 

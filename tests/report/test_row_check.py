@@ -12,7 +12,7 @@ import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, Result, RowMergeError, load_trace, save_trace
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.engine.catalog.dataframes import whole_frame
+from rowmerge_nb.engine.api.frames.dataframes import whole_frame
 from rowmerge_nb.report.row_check import RowCheck
 from rowmerge_nb.trace.trace import Trace
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.plain_text import render_text

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.spi import Era, Operation
 from rowmerge_nb.trace.changed_rows import changed_rows
 from rowmerge_nb.trace.comparison import Comparison, Side, _changes

@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.trace.contract_calls import Call
 from rowmerge_nb.trace.store_comparison import StoreComparison, StoreSide
 from rowmerge_nb.trace.trace import Trace

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import DuplicateMatchError, Engine, RowMergeError, load_trace, save_trace
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.report.verdicts import Verdicts
 from rowmerge_nb.trace.join_record import MatchPattern
 from rowmerge_nb.trace.verdicts import ENGINES

@@ -17,14 +17,14 @@ from rowmerge_nb.base.errors import (
     checked_name,
 )
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.engine.api.frames.dataframes import whole_frame
+from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.engine.catalog.connecting import Connection
-from rowmerge_nb.engine.catalog.dataframes import whole_frame
 from rowmerge_nb.engine.catalog.faulty import StatementFault
 from rowmerge_nb.engine.catalog.inputs import names_of, user_name
 from rowmerge_nb.engine.catalog.name_resolution import StatementTables
 from rowmerge_nb.engine.catalog.transaction import StatementTransaction
 from rowmerge_nb.engine.catalog.views import Views
-from rowmerge_nb.engine.options.statement_options import Options
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorTableMetadata
 from rowmerge_nb.spi.types import UNKNOWN

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean
-from rowmerge_nb.engine.catalog.dataframes import read_frame, spark_columns
+from rowmerge_nb.engine.api.frames.dataframes import read_frame, spark_columns
 from rowmerge_nb.engine.catalog.information_schema import information_rows
-from rowmerge_nb.engine.errors.translate import translate
 from rowmerge_nb.engine.spark.constants import constants
+from rowmerge_nb.engine.spark.errors.translate import translate
 from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame
 from rowmerge_nb.engine.spark.job import collect
 from rowmerge_nb.spi.handles import PointerType, SchemaTableName

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, Spli
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
 from rowmerge_nb.engine.spark.frames import is_spark_frame
+from rowmerge_nb.engine.spark.lowering_context import TableRead
 from rowmerge_nb.engine.spark.marks import put_mark
 from rowmerge_nb.engine.spark.spark_session import places
 from rowmerge_nb.engine.spark.spark_types import spark_schema
@@ -44,21 +45,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
     from rowmerge_nb.spi.types import Type
     from rowmerge_nb.sql.analyzer.analysis import TableBinding
-
-
-@dataclass(frozen=True)
-class TableRead:
-    """A read of a table that a statement needs.
-
-    Args:
-        constraint: the condition by which the connector omitted files.
-        row_id: the row id, if the scan reads it.
-    """
-
-    binding: TableBinding
-    constraint: Constraint
-    task: ScanPass
-    row_id: ColumnHandle | None = None
 
 
 TASKS_PER_PLACE: Final = 4

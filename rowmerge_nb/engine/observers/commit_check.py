@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
     from rowmerge_nb.base.errors import RowMergeError
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.statements.committed import Checking
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.spi.handles import ConnectorTableVersion

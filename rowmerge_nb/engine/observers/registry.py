@@ -21,12 +21,12 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.api.statement_options import Options
     from rowmerge_nb.engine.observers.requested_rows import RowRequest
     from rowmerge_nb.engine.observers.undo_log import UndoLog
     from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
-    from rowmerge_nb.engine.options.statement_options import Options
+    from rowmerge_nb.engine.observers.verify.verification import Verification
     from rowmerge_nb.engine.statements.run_observer import RunObserver
-    from rowmerge_nb.engine.verify.verification import Verification
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.spi.metadata import IndependentRows
     from rowmerge_nb.sql.analyzer.analysis import Analysis

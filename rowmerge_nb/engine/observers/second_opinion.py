@@ -1,5 +1,5 @@
 """The option ``verify``: another engine runs the statement, see
-`rowmerge_nb.engine.verify.verification`.
+`rowmerge_nb.engine.observers.verify.verification`.
 """
 
 from __future__ import annotations
@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rowmerge_nb.engine.statements.run_observer import RunObserver
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
+    from rowmerge_nb.engine.observers.verify.verification import Verification
     from rowmerge_nb.engine.statements.statement import StatementRun
-    from rowmerge_nb.engine.verify.verification import Verification
 
 
 class SecondOpinion(RunObserver):

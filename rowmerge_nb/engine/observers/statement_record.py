@@ -21,7 +21,7 @@ from rowmerge_nb.base.errors import (
     StatementInterrupted,
     error_text,
 )
-from rowmerge_nb.engine.result import Recording
+from rowmerge_nb.engine.api.result import Recording
 from rowmerge_nb.engine.spark.interrupts import to_its_end
 from rowmerge_nb.engine.statements.naming import kind_of
 from rowmerge_nb.engine.statements.run_observer import RunObserver
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.engine.tasks.scan import ScanPass

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.engine.catalog.scans import TableRead
+    from rowmerge_nb.engine.spark.lowering_context import TableRead
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.spi.handles import ReadFile
     from rowmerge_nb.spi.page_source import Constraint

@@ -24,8 +24,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.engine.catalog.engine_catalogs import TableName
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.spi.handles import ConnectorTableHandle, ConnectorTableVersion
     from rowmerge_nb.spi.metadata import ColumnMetadata
@@ -54,7 +53,7 @@ class UndoableChange:
         branch: the branch that it has changed; ``""`` for the table itself.
     """
 
-    table: TableName
+    table: tuple[str, str, str]
     connector: str
     kind: str
     text: str

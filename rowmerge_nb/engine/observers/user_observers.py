@@ -19,7 +19,7 @@ from rowmerge_nb.sql.analyzer.analysis import Analysis, CallAnalysis, Notice, Ro
 from rowmerge_nb.trace.notice_record import NoticeRecord
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.statements.action import Action
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.trace.trace import Trace

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import Flow, RepeatedMatches, StatementState, TraceLevel
 from rowmerge_nb.base.errors import RowMergeError
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.reruns.compared_stores import CATALOGS, STORES
 from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.reruns.rerun_checks import refuse_branch, refuse_options
-from rowmerge_nb.engine.result import Result
 from rowmerge_nb.trace.comparison import Comparison, Side
 
 if TYPE_CHECKING:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, NoReturn
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, StatementInterrupted
 from rowmerge_nb.base.names import did_you_mean, quoted_path
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.observers.fragment_samples import FragmentKeeper
 from rowmerge_nb.engine.reruns.rerun import with_copy
 from rowmerge_nb.engine.reruns.rerun_checks import existing_table, refuse_branch, refuse_options
@@ -19,7 +20,6 @@ from rowmerge_nb.engine.reruns.temporary_stores import (
     TemporaryStores,
     checked_stores,
 )
-from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.spark.interrupts import guarded, interruptible
 from rowmerge_nb.engine.statements.statement import error_record
 from rowmerge_nb.trace.file_costs import FileCosts, count_of

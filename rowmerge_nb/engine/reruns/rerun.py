@@ -39,10 +39,10 @@ from rowmerge_nb.trace.page_samples import AskedRows
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.reruns.running_engine import RunningEngine
     from rowmerge_nb.engine.reruns.source_edits import Edits
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.sql.analyzer.statements.row_conditions import RowConditions
     from rowmerge_nb.trace.page_samples import PageSample
@@ -154,7 +154,7 @@ class Again:
     ran: Trace | None = None
 
     def run(self, sql: str | None = None, source: Edits | None = None, **options: Any) -> Result:
-        """Rehearse it on the copy; see `rowmerge_nb.engine.result.Result.what_if`."""
+        """Rehearse it on the copy; see `rowmerge_nb.engine.api.result.Result.what_if`."""
         if names := sorted(LEFT_OUT.intersection(options)):
             raise RowMergeError.invalid(
                 f"The option {names[0]} has no place here: the statement is rehearsed, with all"

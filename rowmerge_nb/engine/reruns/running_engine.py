@@ -10,10 +10,10 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
+    from rowmerge_nb.engine.api.result import Result
+    from rowmerge_nb.engine.api.statement_options import Options
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName
     from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
-    from rowmerge_nb.engine.options.statement_options import Options
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.sessions.runner import RowReader
     from rowmerge_nb.spi.connector import Connector
     from rowmerge_nb.spi.handles import ConnectorTableVersion

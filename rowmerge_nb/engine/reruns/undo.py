@@ -19,10 +19,10 @@ from rowmerge_nb.sql.parser.statement_reader import name_parts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.observers.undo_log import UndoableChange, UndoLog
-    from rowmerge_nb.engine.result import Result
     from rowmerge_nb.engine.sessions.runner import StatementRunner
     from rowmerge_nb.spi.handles import ConnectorSession, ConnectorTableHandle, SchemaTableName
     from rowmerge_nb.spi.metadata import ColumnMetadata, ConnectorMetadata

@@ -17,19 +17,20 @@ from rowmerge_nb.base.errors import (
     ParseError,
     RowMergeError,
 )
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.catalog.inputs import statement_text
-from rowmerge_nb.engine.errors.position import Executed, placed_in
-from rowmerge_nb.engine.errors.translate import java_gone
 from rowmerge_nb.engine.observers.registry import observers_of
 from rowmerge_nb.engine.observers.requested_rows import request_by_condition
 from rowmerge_nb.engine.observers.user_observers import ObserverRegistry, refuse_in_hook
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.observers.verify.verification import begin_verification
+from rowmerge_nb.engine.sessions.error_positions import Executed, placed_in
 from rowmerge_nb.engine.sessions.session import CONTROLS, SESSION_STATEMENTS, Session, begins_with
 from rowmerge_nb.engine.sessions.step_errors import (
     complete_error,
     reporting_step,
     rolling_back_on_error,
 )
+from rowmerge_nb.engine.spark.errors.translate import java_gone
 from rowmerge_nb.engine.spark.interrupts import (
     at_once,
     guarded,
@@ -45,7 +46,6 @@ from rowmerge_nb.engine.statements.naming import kind_of, target_name
 from rowmerge_nb.engine.statements.services import Services
 from rowmerge_nb.engine.statements.statement import StatementRun, not_rehearsed
 from rowmerge_nb.engine.statements.table_turns import await_turn
-from rowmerge_nb.engine.verify.verification import begin_verification
 from rowmerge_nb.plan.explain import explained_plan
 from rowmerge_nb.plan.numbered_sides import number_both_sides
 from rowmerge_nb.plan.records import describe
@@ -83,13 +83,13 @@ from rowmerge_nb.sql.typed.zones import in_session_zone
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
+    from rowmerge_nb.engine.api.statement_options import Options
     from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs
     from rowmerge_nb.engine.catalog.engine_catalogs import TableName as QualifiedName
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
     from rowmerge_nb.engine.observers.requested_rows import RowRequest
-    from rowmerge_nb.engine.options.statement_options import Options
-    from rowmerge_nb.engine.verify.verification import Verification
+    from rowmerge_nb.engine.observers.verify.verification import Verification
     from rowmerge_nb.spi.handles import ConnectorTableVersion
     from rowmerge_nb.sql.analyzer.analysis import CheckConstraint, TableBinding
     from rowmerge_nb.sql.typed.expressions import Origin

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Final
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.catalog.explicit import TransactionManager
 from rowmerge_nb.engine.observers.undo_log import UndoLog
-from rowmerge_nb.engine.result import Result
 from rowmerge_nb.engine.sessions.step_errors import complete_error, reporting_step
 from rowmerge_nb.engine.spark.interrupts import at_once
 from rowmerge_nb.sql.missing_catalog import unknown_catalog
@@ -35,9 +35,9 @@ from rowmerge_nb.trace.target_record import TargetRecord
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:
+    from rowmerge_nb.engine.api.statement_options import Options
     from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs
     from rowmerge_nb.engine.catalog.name_resolution import StatementTables
-    from rowmerge_nb.engine.options.statement_options import Options
     from rowmerge_nb.engine.spark.lazy_session import LazySession
     from rowmerge_nb.sql.analyzer.analysis import SettingAnalysis
     from rowmerge_nb.sql.parser.parameters import Filled

@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted
-from rowmerge_nb.engine.errors.translate import problem_of, was_cancelled
+from rowmerge_nb.engine.spark.errors.translate import problem_of, was_cancelled
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards, run_cancellable
 from rowmerge_nb.engine.spark.quiet import quietly
 from rowmerge_nb.engine.tasks.envelope import PROBLEM

@@ -16,7 +16,25 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.engine.tasks.writer import SinkFactory
     from rowmerge_nb.plan.plan_nodes import SemiJoin, Symbol, TableScan
+    from rowmerge_nb.spi.handles import ColumnHandle
     from rowmerge_nb.spi.layout import BucketFunction, ConnectorTableLayout
+    from rowmerge_nb.spi.page_source import Constraint
+    from rowmerge_nb.sql.analyzer.analysis import TableBinding
+
+
+@dataclass(frozen=True)
+class TableRead:
+    """A read of a table that a statement needs.
+
+    Args:
+        constraint: the condition by which the connector omitted files.
+        row_id: the row id, if the scan reads it.
+    """
+
+    binding: TableBinding
+    constraint: Constraint
+    task: ScanPass
+    row_id: ColumnHandle | None = None
 
 
 class LoweringTables(Protocol):

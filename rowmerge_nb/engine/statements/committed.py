@@ -18,7 +18,7 @@ import pyarrow as pa
 from rowmerge_nb.base.choices import Flow
 from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
 from rowmerge_nb.base.words import number, plural
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.spark.interrupts import (
     interrupted_too_late,
     interruptible,

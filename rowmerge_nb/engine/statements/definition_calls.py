@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.spark.constants import constants
 from rowmerge_nb.engine.statements.statement import StatementRun
 from rowmerge_nb.spi.alterations import RenameTable

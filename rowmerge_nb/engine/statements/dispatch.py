@@ -41,7 +41,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
 )
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.options.statement_options import Options
+    from rowmerge_nb.engine.api.statement_options import Options
 
 _RUNS: Final[Mapping[type[Analysis], type[StatementRun]]] = {
     QueryAnalysis: QueryRun,

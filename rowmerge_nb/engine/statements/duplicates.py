@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.choices import RepeatedMatches
 from rowmerge_nb.base.errors import DuplicateMatchError
 from rowmerge_nb.base.words import code, plural
-from rowmerge_nb.engine.errors.repeated import MESSAGE, group_of, named_group, shown_value
+from rowmerge_nb.engine.spark.errors.repeated import MESSAGE, group_of, named_group, shown_value
 from rowmerge_nb.sql.parser.column_names import column_in_sql
 from rowmerge_nb.sql.typed.expressions import Apply, Column, references
 from rowmerge_nb.sql.typed.type_rules import MOMENTS, is_numeric

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from rowmerge_nb.base.errors import RowMergeError
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.engine.statements.action import Action
     from rowmerge_nb.engine.statements.statement import StatementRun
     from rowmerge_nb.trace.trace import Trace

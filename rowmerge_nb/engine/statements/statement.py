@@ -24,9 +24,9 @@ from rowmerge_nb.base.errors import (
 )
 from rowmerge_nb.base.front_end import orphans_command
 from rowmerge_nb.base.words import join, plural
-from rowmerge_nb.engine.errors.connector_frames import told, with_raised
-from rowmerge_nb.engine.errors.translate import translate, with_next_step
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
+from rowmerge_nb.engine.spark.errors.connector_frames import told, with_raised
+from rowmerge_nb.engine.spark.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.spark.interrupts import (
     interruption,
     interrupts_afterwards,
@@ -60,8 +60,8 @@ from rowmerge_nb.trace.trace import Trace
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from rowmerge_nb.engine.api.statement_options import Options
     from rowmerge_nb.engine.catalog.transaction import StatementTransaction
-    from rowmerge_nb.engine.options.statement_options import Options
     from rowmerge_nb.engine.spark.lowering_context import LoweringContext
     from rowmerge_nb.engine.statements.account import Account
     from rowmerge_nb.engine.statements.row_change import Named

@@ -75,7 +75,7 @@ class Explorer(anywidget.AnyWidget):
             the statement on the run's rows.
         statement: its text; another text is rehearsed with these options.
         cells: changed source cells, by row number and column: ``{3: {"price": 2}}``, see
-            `rowmerge_nb.engine.result.Result.what_if`.
+            `rowmerge_nb.engine.api.result.Result.what_if`.
         tried: the result of the last trial; None without one or if it failed.
         trouble: why a trial failed, or ``""``. ``tries`` counts trials, ``asrun`` has the original
             options.

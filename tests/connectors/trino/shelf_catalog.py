@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
     from tests.connectors.trino.shelf_plugin import Patch, ShelfBuild
 
 BEFORE = [(1, "a", "x"), (2, "b", "y"), (3, "c", "z"), (4, None, None)]

@@ -12,7 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError, SetupError
 from rowmerge_nb.connectors.trino import java_sources
 from rowmerge_nb.connectors.trino.java_sources import JavaSources
 from rowmerge_nb.connectors.trino.java_stack import raised_of
-from rowmerge_nb.engine.errors.connector_frames import told
+from rowmerge_nb.engine.spark.errors.connector_frames import told
 from tests.connectors.trino.fake_connector import FakeTrinoConnector
 from tests.report.explorer_browser import needs_browser, seen
 

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.engine.errors.translate import translate
+from rowmerge_nb.engine.spark.errors.translate import translate
 from rowmerge_nb.engine.spark.long_statements import long_settings
 from rowmerge_nb.sql.parser import expression_reader as grammar
 from rowmerge_nb.sql.spark import chains as spark_chains

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.engine.result import Result
+from rowmerge_nb.engine.api.result import Result
 
 pytestmark = pytest.mark.spark
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from rowmerge_nb.engine.options.statement_options import Options
+from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.engine.statements import dispatch
 from rowmerge_nb.engine.statements.dispatch import kind_of_run
 from rowmerge_nb.engine.statements.insert import CreateTableAsRun

@@ -20,7 +20,7 @@ from rowmerge_nb import (
     RowMergeError,
     SqliteConnector,
 )
-from rowmerge_nb.engine.options.statement_options import Options
+from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark

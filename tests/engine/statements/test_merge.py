@@ -15,7 +15,7 @@ from rowmerge_nb.plan.rules import RULES
 from rowmerge_nb.spi import RowChangeParadigm
 
 if TYPE_CHECKING:
-    from rowmerge_nb.engine.result import Result
+    from rowmerge_nb.engine.api.result import Result
 
 pytestmark = pytest.mark.spark
 

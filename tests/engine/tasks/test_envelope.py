@@ -13,7 +13,7 @@ from proof.trials.driver import StoreLocation
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.connectors.shared.orphans import process_name
 from rowmerge_nb.engine.catalog.leftovers import orphans_of
-from rowmerge_nb.engine.errors.translate import translate
+from rowmerge_nb.engine.spark.errors.translate import translate
 from rowmerge_nb.engine.spark.job import fragments_and_records
 from rowmerge_nb.engine.spark.marks import orphaned_marks, put_mark
 from rowmerge_nb.engine.tasks.envelope import deliver

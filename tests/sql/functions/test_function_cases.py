@@ -111,7 +111,7 @@ def test_expression_has_the_type_and_the_value_that_trino_gives(answers, express
 )
 @pytest.mark.each_case
 def test_expression_fails_with_the_code_and_the_words_that_trino_has(spark, expression, expected):
-    from rowmerge_nb.engine.errors.translate import translate
+    from rowmerge_nb.engine.spark.errors.translate import translate
 
     with pytest.raises(RowMergeError) as caught:
         _, sql = _analyzed(spark, expression)

@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError
 from rowmerge_nb.base.conninfo import with_safe_path
-from rowmerge_nb.engine.verify.engines import PostgreSQLVerifier
+from rowmerge_nb.engine.observers.verify.engines import PostgreSQLVerifier
 from tests.connectors.jdbc.support import Database, Statement, merge
 
 ROLE = "rowmerge_victim"

@@ -1,0 +1,1 @@
+"""What users pass to statements and get from them: DataFrames, options, results, what-if."""

@@ -1,0 +1,1 @@
+"""DataFrames that users hand in, as SQL tables."""
