@@ -207,7 +207,7 @@ def test_what_does_not_fit_known_tables_is_a_difference() -> None:
 
 
 def test_the_page_for_sql_server_and_oracle_has_translations() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "from-sqlserver-oracle.md").read_text("utf-8")
+    page = (Path(__file__).parents[3] / "docs" / "from-sqlserver-oracle.md").read_text("utf-8")
     sqlserver, oracle = page.split("| in Oracle |")
     for dialect, text in (("sqlserver", sqlserver), ("oracle", oracle)):
         rows = re.findall(r"^\| `(.*)` \| `(.*)` \|$", text, re.MULTILINE)
