@@ -83,7 +83,7 @@ _HOMES = {
     "ParseError": "errors",
     "PostgresConnector": "connectors.jdbc.postgresql.connector",
     "Record": "trace.record",
-    "Result": "engine.result",
+    "Result": "engine.api.result",
     "RowChangeParadigm": "spi.operations",
     "RowMergeError": "errors",
     "SetupError": "errors",

@@ -10,13 +10,8 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import (
-    RowMergeError,
-    SetupError,
-    StatementInterrupted,
-    checked,
-    error_text,
-)
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError, SetupError, StatementInterrupted, error_text
 from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.base.front_end import either
 

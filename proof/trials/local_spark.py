@@ -258,6 +258,8 @@ def without_spark() -> Iterator[None]:
         patch(
             "rowmerge_nb.plan.page_execution._in_many_tasks", lambda *_: PhysicalForm(paged=True)
         ),
+        patch("rowmerge_nb.engine.tasks.exchange.task_partition", _task.get),
+        patch("rowmerge_nb.engine.tasks.insert.task_partition", _task.get),
         patch("rowmerge_nb.engine.tasks.merge_passes.task_partition", _task.get),
         patch("rowmerge_nb.engine.tasks.writer.task_partition", _task.get),
     ):

@@ -77,3 +77,13 @@ def did_you_mean(name: str, candidates: Iterable[str]) -> str | None:
     """
     near = nearest(name, candidates)
     return None if near is None else f"Did you mean '{near}'?"
+
+
+def class_name(handle: object) -> str:
+    """Return the name of a handle's class in reports; a connector in another language has an
+    attribute ``class_text`` with that of its own handle.
+
+    >>> class_name(3)
+    'int'
+    """
+    return str(getattr(handle, "class_text", "")) or type(handle).__name__

@@ -7,7 +7,6 @@ if it is no link, owned by this user, inaccessible to others, and has a lock fil
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import shutil
@@ -17,7 +16,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.base.temporary_space import needs_temporary_space
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -26,10 +25,6 @@ PREFIX: Final = "rowmerge_nb-"
 _LOCK: Final = "lock"
 _MARK: Final = b"A private directory of rowmerge_nb\n"
 _OTHERS: Final = 0o077
-_HINT: Final = (
-    "Make room there, or set the variable TMPDIR to a directory that you may write to, and start"
-    " Python anew."
-)
 
 _USED: Final[set[str]] = set()
 """The temporary folders in which this process has created private directories."""
@@ -88,35 +83,6 @@ class PrivateDirectory:
         except OSError:
             return False
         return os.path.samestat(there, ours)
-
-
-@contextmanager
-def needs_temporary_space() -> Iterator[None]:
-    """Report errors of the temporary directory like `PrivateDirectory`.
-
-    >>> with needs_temporary_space():
-    ...     raise OSError(28, "No space left on device")
-    Traceback (most recent call last):
-    rowmerge_nb.base.errors.SetupError: GENERIC_INSUFFICIENT_RESOURCES: The temporary directory '...' cannot be written: No space left...
-    """
-    try:
-        yield
-    except OSError as error:
-        full = is_full(error)
-        # Python has no writable one.
-        folder = f"'{tempfile.tempdir}'" if tempfile.tempdir else "of this machine"
-        msg = f"The temporary directory {folder} cannot be written: {error.strerror or error}"
-        code = "GENERIC_INSUFFICIENT_RESOURCES" if full else "PERMISSION_DENIED"
-        raise SetupError(msg, code=code, hint=_HINT) from error
-
-
-def is_full(error: OSError) -> bool:
-    """Return whether the disk is full or a quota exceeded.
-
-    >>> is_full(OSError(28, "No space left on device")), is_full(FileNotFoundError())
-    (True, False)
-    """
-    return error.errno in {errno.ENOSPC, errno.EDQUOT}
 
 
 def sweep() -> None:

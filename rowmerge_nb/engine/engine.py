@@ -9,15 +9,9 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from rowmerge_nb.base.arguments import checked, checked_name
 from rowmerge_nb.base.choices import ROW_CHANGES, ExplainType
-from rowmerge_nb.base.errors import (
-    AnalysisError,
-    ConnectorError,
-    RowMergeError,
-    checked,
-    checked_name,
-    error_text,
-)
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, error_text
 from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.engine.catalog.connecting import Connection, ConnectionRequest, connect
 from rowmerge_nb.engine.catalog.engine_catalogs import Catalogs, TableName

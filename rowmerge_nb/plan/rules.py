@@ -12,7 +12,7 @@ from dataclasses import dataclass, fields, replace
 from math import prod
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
-from rowmerge_nb.base.errors import checked
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.plan.older_flow import prune_updatable_scan
 from rowmerge_nb.plan.page_execution import form_of, without_mark
 from rowmerge_nb.plan.page_query import page_query

@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from rowmerge_nb.engine.catalog.call_log import CallLog
 from rowmerge_nb.engine.tasks.arrow import whole_page
+from rowmerge_nb.engine.tasks.insert import InsertPass
 from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW
 from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.scan import POSITION, ScanPass
-from rowmerge_nb.engine.tasks.writer import InsertPass, MergeSinkWriter, SinkFactory
+from rowmerge_nb.engine.tasks.writer import MergeSinkWriter, SinkFactory
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.page_source import Constraint
 

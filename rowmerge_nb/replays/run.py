@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.base.errors import RowMergeError, checked, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.engine.api.result import Result

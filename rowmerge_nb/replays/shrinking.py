@@ -17,8 +17,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.ordering import ascending, other_rows
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.replays.rows import NamedRows

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, checked, error_text
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.replays.replayed_statement import LocalStatement
 from rowmerge_nb.replays.rows import NOT_FOUND, data_of, places_in
 from rowmerge_nb.spi.handles import SchemaTableName

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.arguments import checked, checked_path
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.base.errors import RowMergeError, checked, checked_path, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.base.words import number as written_number
 from rowmerge_nb.replays.case import case
 from rowmerge_nb.replays.origin import ReplayOrigin

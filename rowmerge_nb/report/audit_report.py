@@ -19,7 +19,7 @@ from rowmerge_nb.report.words.written_names import (
     written_names,
 )
 from rowmerge_nb.trace.audit import RowFate
-from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

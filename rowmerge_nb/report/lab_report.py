@@ -6,7 +6,8 @@ import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.errors import SetupError, checked_path
+from rowmerge_nb.base.arguments import checked_path
+from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.words import number
 from rowmerge_nb.report.drawing.small_multiples import draw_lab, draw_lab_in
 from rowmerge_nb.report.html import render_parts

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.choices import ROW_CHANGES, RepeatedMatches
-from rowmerge_nb.base.errors import DuplicateMatchError, RowMergeError, checked
+from rowmerge_nb.base.errors import DuplicateMatchError, RowMergeError
 from rowmerge_nb.base.words import code, code_parts, plural
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.display_values import row_text, visible
 from rowmerge_nb.report.words.reasons import because_of, gist_of
 from rowmerge_nb.report.words.written_names import with_written_names
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.journeys import Answer, Fate, Join, told_journeys
+from rowmerge_nb.trace.journeys import Fate, Join, told_journeys
+from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.html import render_parts

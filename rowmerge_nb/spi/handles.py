@@ -282,13 +282,3 @@ def own(handle: object, kind: type[T]) -> T:
     if not isinstance(handle, kind):
         raise TypeError(f"{handle!r} is not a {kind.__name__} of this connector")
     return handle
-
-
-def class_name(handle: object) -> str:
-    """Return the name of a handle's class in reports; a connector in another language has an
-    attribute ``class_text`` with that of its own handle.
-
-    >>> class_name(SchemaTableName("default", "accounts"))
-    'SchemaTableName'
-    """
-    return str(getattr(handle, "class_text", "")) or type(handle).__name__

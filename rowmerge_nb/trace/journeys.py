@@ -13,6 +13,7 @@ from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
+from rowmerge_nb.trace.page_samples import Answer
 from rowmerge_nb.trace.samples import rows_of, source_order
 
 if TYPE_CHECKING:
@@ -37,16 +38,6 @@ class Join(StrEnum):
     NOT_MATCHED = "not matched"
     NOT_MATCHED_BY_SOURCE = "not matched by source"
     CHOSEN = "chosen"
-
-
-class Answer(StrEnum):
-    """The result of a condition for a row: the letters of `PageSample.truths`."""
-
-    TRUE = "t"
-    FALSE = "f"
-    UNKNOWN = "u"
-    FAILED = "e"
-    NOT_KNOWN = "?"
 
 
 class Fate(StrEnum):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.page_samples import Answer
 
 
 class Difference(StrEnum):

@@ -3,10 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 import pyarrow as pa
 
 from rowmerge_nb.spi.page import PageLayout
+
+
+class Answer(StrEnum):
+    """The result of a condition for a row: the letters of `PageSample.truths`."""
+
+    TRUE = "t"
+    FALSE = "f"
+    UNKNOWN = "u"
+    FAILED = "e"
+    NOT_KNOWN = "?"
 
 
 @dataclass(frozen=True)

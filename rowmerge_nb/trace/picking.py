@@ -9,7 +9,8 @@ from contextlib import suppress
 from operator import index
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 
 if TYPE_CHECKING:

@@ -13,7 +13,6 @@ from rowmerge_nb.report.near_answer import Near
 from rowmerge_nb.report.words.near_sentences import is_likely_mistake, near_sentence
 from rowmerge_nb.trace.error_record import ErrorRecord
 from rowmerge_nb.trace.join_record import JoinRecord
-from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import (
     Difference,
     NearCount,
@@ -23,6 +22,7 @@ from rowmerge_nb.trace.near import (
     NearTerm,
     Separation,
 )
+from rowmerge_nb.trace.page_samples import Answer
 from rowmerge_nb.trace.row_samples import RowSamples
 from rowmerge_nb.trace.trace import Trace
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import checked, checked_path
+from rowmerge_nb.base.arguments import checked, checked_path
 from rowmerge_nb.connectors.delta import log, notes
 from rowmerge_nb.connectors.delta.delta_handles import DeltaSplit, delta_table
 from rowmerge_nb.connectors.delta.delta_metadata import (

@@ -10,13 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import (
-    ConnectorError,
-    SetupError,
-    StatementInterrupted,
-    checked,
-    checked_path,
-)
+from rowmerge_nb.base.arguments import checked, checked_path
+from rowmerge_nb.base.errors import ConnectorError, SetupError, StatementInterrupted
 from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import obsolete, write_compaction

@@ -6,7 +6,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from rowmerge_nb.base.errors import AnalysisError, RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import AnalysisError, RowMergeError
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
 from rowmerge_nb.connectors.hive_acid.layout_names import BUCKET_LIMIT
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable

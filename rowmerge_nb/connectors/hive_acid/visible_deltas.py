@@ -9,7 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError
 from rowmerge_nb.connectors.hive_acid.layout_names import (
     COMPACTED_FILE,
     STREAM_LENGTH,

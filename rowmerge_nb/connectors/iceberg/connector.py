@@ -13,7 +13,8 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import ConnectorError, checked, checked_path, error_text
+from rowmerge_nb.base.arguments import checked, checked_path
+from rowmerge_nb.base.errors import ConnectorError, error_text
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.files import file_io
 from rowmerge_nb.connectors.iceberg.handles import iceberg_table

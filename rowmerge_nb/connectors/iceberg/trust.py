@@ -13,7 +13,7 @@ from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.update import RemovePropertiesUpdate, SetPropertiesUpdate
 from pyiceberg.typedef import EMPTY_DICT
 
-from rowmerge_nb.base.errors import checked
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.servers import (
     local_path,

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space
+from rowmerge_nb.base.private import PrivateDirectory
+from rowmerge_nb.base.temporary_space import needs_temporary_space
 from rowmerge_nb.connectors.memory.updatable_pages import (
     MemoryUpdatablePageSource,
     MemoryUpdatableTableHandle,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowmerge_nb.base.errors import checked_name
+from rowmerge_nb.base.arguments import checked_name
 from rowmerge_nb.spi import SchemaTableName
 
 

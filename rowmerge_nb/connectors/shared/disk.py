@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.base.private import is_full
+from rowmerge_nb.base.temporary_space import is_full
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

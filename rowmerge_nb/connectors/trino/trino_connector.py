@@ -11,7 +11,8 @@ import weakref
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from rowmerge_nb.base.errors import ConnectorError, SetupError, checked, checked_name
+from rowmerge_nb.base.arguments import checked, checked_name
+from rowmerge_nb.base.errors import ConnectorError, SetupError
 from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.shared.arguments import is_names
 from rowmerge_nb.connectors.trino.host_process import PROGRAM, HostEnd

@@ -7,7 +7,8 @@ import re
 from functools import cache
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.tasks.task_faults import Fault, InjectedFault
 

@@ -6,8 +6,9 @@ import warnings
 from dataclasses import astuple, dataclass, fields
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.arguments import checked, checked_path
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
-from rowmerge_nb.base.errors import RowMergeError, SetupError, checked, checked_path, error_text
+from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.engine.spark.interrupts import StatementGuard
 from rowmerge_nb.spi.output import Written
 from rowmerge_nb.trace.node_records import explain_text

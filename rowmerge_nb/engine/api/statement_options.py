@@ -12,8 +12,9 @@ from contextlib import suppress
 from dataclasses import MISSING, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn, TypeVar
 
+from rowmerge_nb.base.arguments import checked, checked_path
 from rowmerge_nb.base.choices import CHOSEN_RULES, Dialect, Flow, RepeatedMatches, TraceLevel
-from rowmerge_nb.base.errors import RowMergeError, checked, checked_path, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.operations import Era, RowChangeParadigm
 from rowmerge_nb.sql.constants import half_character

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.names import class_name
 from rowmerge_nb.engine.tasks.call_frames import raised_by
-from rowmerge_nb.engine.tasks.task_faults import noted
-from rowmerge_nb.spi.handles import class_name
+from rowmerge_nb.engine.tasks.strikes import noted
 from rowmerge_nb.trace.contract_calls import Call
 
 if TYPE_CHECKING:

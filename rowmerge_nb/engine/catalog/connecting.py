@@ -12,16 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.arguments import checked, checked_name, checked_path
 from rowmerge_nb.base.conninfo import is_secret, masked, secrets_in
-from rowmerge_nb.base.errors import (
-    ConnectorError,
-    RowMergeError,
-    SetupError,
-    checked,
-    checked_name,
-    checked_path,
-    error_text,
-)
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, SetupError, error_text
 from rowmerge_nb.base.front_end import either
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.catalog.inputs import user_name

@@ -9,13 +9,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from rowmerge_nb.base.errors import (
-    AnalysisError,
-    ConnectorError,
-    RowMergeError,
-    checked,
-    checked_name,
-)
+from rowmerge_nb.base.arguments import checked, checked_name
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.connectors.memory.connector import MemoryConnector
 from rowmerge_nb.engine.api.frames.dataframes import whole_frame
 from rowmerge_nb.engine.api.statement_options import Options

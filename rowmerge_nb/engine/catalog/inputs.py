@@ -7,7 +7,8 @@ import os
 from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.base.errors import ParseError, RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.sql.constants import half_character
 from rowmerge_nb.sql.tree.statements import Span
 

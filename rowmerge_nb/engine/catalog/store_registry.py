@@ -8,7 +8,8 @@ from __future__ import annotations
 from importlib.metadata import EntryPoint, entry_points
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import RowMergeError, SetupError, checked, error_text
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError, SetupError, error_text
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.spi.factory import ConnectorFactory
 

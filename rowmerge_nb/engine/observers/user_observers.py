@@ -9,8 +9,9 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.base.errors import RowMergeError, checked, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.engine.observers.observer import ObservedStatement, Observer
 from rowmerge_nb.engine.statements.naming import kind_of, target_name

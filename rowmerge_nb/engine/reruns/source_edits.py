@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import did_you_mean, quoted_path, quoted_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.connectors.memory.connector import MemoryConnector

@@ -6,8 +6,9 @@ import datetime as dt
 from contextlib import suppress
 from typing import TYPE_CHECKING, Final, NoReturn
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.choices import ROW_CHANGES
-from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError, checked
+from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
 from rowmerge_nb.base.front_end import either, engine_call, result_call, undo_command
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType

@@ -35,6 +35,7 @@ from rowmerge_nb.engine.tasks.exchange import LocalExchange, PagePartitioner
 from rowmerge_nb.engine.tasks.insert import (
     ArrivedRows,
     InsertedRows,
+    InsertPass,
     InsertTask,
     ReceivedInsertPass,
 )
@@ -51,7 +52,6 @@ from rowmerge_nb.engine.tasks.replicated import (
 )
 from rowmerge_nb.engine.tasks.scan import POSITION
 from rowmerge_nb.engine.tasks.sent_pages import SENT
-from rowmerge_nb.engine.tasks.writer import InsertPass
 from rowmerge_nb.plan.extended import SOURCE_PRESENT
 from rowmerge_nb.plan.page_execution import without_mark
 from rowmerge_nb.plan.plan_nodes import (

@@ -14,11 +14,12 @@ from rowmerge_nb.engine.tasks.exchange import (
     PagePartitioner,
     PartitionFunction,
     Placing,
+    WriterPass,
 )
 from rowmerge_nb.engine.tasks.insert import InsertSenderPass
 from rowmerge_nb.engine.tasks.merge_passes import MergePass
 from rowmerge_nb.engine.tasks.update_delete_passes import DeletePass, UpdatePass
-from rowmerge_nb.engine.tasks.writer import SinkFactory, WriterPass
+from rowmerge_nb.engine.tasks.writer import SinkFactory
 from rowmerge_nb.plan.extended import RETURNING, SOURCE_PRESENT
 from rowmerge_nb.plan.plan_nodes import (
     DeleteProject,

@@ -19,7 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 from rowmerge_nb.base.errors import SetupError
 from rowmerge_nb.base.front_end import either
-from rowmerge_nb.base.private import PrivateDirectory, needs_temporary_space, sweep
+from rowmerge_nb.base.private import PrivateDirectory, sweep
+from rowmerge_nb.base.temporary_space import needs_temporary_space
 from rowmerge_nb.engine.spark.interrupts import (
     interrupts_afterwards,
     interrupts_put_off,

@@ -10,6 +10,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError
+from rowmerge_nb.base.names import class_name
 from rowmerge_nb.engine.catalog.call_log import layout_text
 from rowmerge_nb.engine.spark.interrupts import interrupts_afterwards
 from rowmerge_nb.engine.spark.lowering import lower
@@ -23,7 +24,7 @@ from rowmerge_nb.engine.statements.row_change import (
 from rowmerge_nb.plan.carried import view_texts
 from rowmerge_nb.plan.planner import TargetFacts
 from rowmerge_nb.plan.rules import read_views
-from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle, class_name
+from rowmerge_nb.spi.handles import ColumnHandle, ConnectorMergeTableHandle
 from rowmerge_nb.spi.layout import ConnectorTableLayout
 from rowmerge_nb.spi.operations import Era, Operation, RowChangeParadigm
 from rowmerge_nb.sql.tree.depth import room

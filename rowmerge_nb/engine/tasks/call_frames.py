@@ -6,21 +6,18 @@ import linecache
 import re
 import sys
 import sysconfig
-from contextlib import contextmanager
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from traceback import FrameSummary, extract_tb
-from typing import TYPE_CHECKING, Any, Final, NoReturn
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from rowmerge_nb.spi.page import Page
 
 _AROUND: Final = 2
@@ -178,27 +175,3 @@ def _is_own(file: str) -> bool:
     if pyspark is not None and pyspark.__file__:
         others.append(Path(pyspark.__file__).parent)
     return not any(Path(file).is_relative_to(other) for other in others)
-
-
-@contextmanager
-def no_breakpoints() -> Iterator[None]:
-    pyspark = sys.modules.get("pyspark")
-    if pyspark is None or pyspark.TaskContext.get() is None:
-        yield
-        return
-    before, sys.breakpointhook = sys.breakpointhook, _refuse
-    try:
-        yield
-    finally:
-        sys.breakpointhook = before
-
-
-def _refuse(*_: Any, **__: Any) -> NoReturn:
-    raise ExecutionError.unsupported(
-        "breakpoint() cannot stop in a task: that runs in a process of Spark's, which no keyboard"
-        " reaches",
-        hint=(
-            "%debug stops there, in this process; so does breakpoint() in a replay of the"
-            " statement's record: rowmerge_nb.replay(error.result, connector)."
-        ),
-    )

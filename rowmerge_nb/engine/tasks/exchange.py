@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
@@ -11,10 +12,12 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.arrow import conform, for_spark
+from rowmerge_nb.engine.tasks.arrow import Batches, conform, for_spark, gathered
+from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
+from rowmerge_nb.engine.tasks.outcome import RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.recorder import Recorder, TaskRecord
-from rowmerge_nb.engine.tasks.sent_pages import SentPages, sent
-from rowmerge_nb.engine.tasks.writer import task_partition
+from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages, sent, without_reports
+from rowmerge_nb.engine.tasks.writer import MergeSinkWriter, task_partition
 from rowmerge_nb.engine.tasks.xxhash import xxhash64
 from rowmerge_nb.spi.page import INSERTS
 
@@ -23,7 +26,8 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.engine.tasks.writer import WriterPass
+    from rowmerge_nb.engine.tasks.merge_passes import ChangedRows
+    from rowmerge_nb.engine.tasks.writer import SinkFactory
     from rowmerge_nb.spi.layout import BucketFunction
     from rowmerge_nb.spi.page import Page, PageLayout
 
@@ -98,14 +102,6 @@ class Placing:
 
 
 @dataclass(frozen=True)
-class ChangedRows:
-    """A transformed page, and the buckets of its rows; see `Destination.buckets`."""
-
-    page: Page
-    buckets: pa.Array
-
-
-@dataclass(frozen=True)
 class PartitionFunction:
     """The function from changed rows to the numbers of their writers.
 
@@ -176,6 +172,39 @@ class PagePartitioner:
             recorder = Recorder(task_partition(), 0)
             recorder.failed(error, "transform_page")
             yield sent(0, None, recorder.serialize())
+
+
+@dataclass(frozen=True)
+class WriterPass:
+    """The writer behind an exchange: passes pages to a sink, and forwards the records of the
+    previous stage.
+
+    Args:
+        in_files: arriving cells refer to files; see `received_pages`.
+    """
+
+    layout: PageLayout
+    sinks: SinkFactory
+    per_clause: int
+    keeping: Keeping = IN_CASE
+    in_files: bool = False
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        reports: list[bytes] = []
+        cells = without_reports(batches, reports)
+        pages = gathered(received_pages(cells, in_files=self.in_files))
+        yield from self.store(pages, reports, task_partition())
+
+    def store(
+        self, pages: Iterator[Page], reports: list[bytes], writer: int
+    ) -> Iterator[pa.RecordBatch]:
+        """Store pages, then forward the records; both may grow while pages are read."""
+        recorder = Recorder(writer, self.per_clause, keeping=self.keeping)
+        yield from MergeSinkWriter(self.layout, self.sinks, recorder).run(pages)
+        # A failed writer stops reading; the records among the rest must still reach the driver.
+        deque(pages, maxlen=0)
+        for report in reports:
+            yield outcome([(RECORD_ROW, -1, report)])
 
 
 def places_of(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import pickle
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -10,15 +11,16 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.next_steps import Refusal
-from rowmerge_nb.engine.tasks.arrow import Batches, gathered, page_in
+from rowmerge_nb.base.next_steps import Refusal, null_refusal
+from rowmerge_nb.engine.tasks.arrow import Batches, conform, gathered, page_in
 from rowmerge_nb.engine.tasks.exchange import hashed
-from rowmerge_nb.engine.tasks.outcome import RECORD_ROW, outcome
+from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
+from rowmerge_nb.engine.tasks.outcome import FRAGMENT_ROW, RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.recorder import Recorder
 from rowmerge_nb.engine.tasks.scan import CellPass
 from rowmerge_nb.engine.tasks.sent_pages import SentPages, received_pages, sent, without_reports
-from rowmerge_nb.engine.tasks.writer import InsertPass, task_partition
+from rowmerge_nb.engine.tasks.writer import abort, fragments_of, task_partition
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -28,9 +30,70 @@ if TYPE_CHECKING:
     from rowmerge_nb.engine.tasks.page_query import QueryRows
     from rowmerge_nb.engine.tasks.scan import ScanPass
     from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.spi.page_sink import ConnectorPageSink
 
 _SENT_ROWS: Final = 1 << 18
 """Rows partitioned at once: more rows mean fewer, larger cells."""
+
+
+@dataclass(frozen=True)
+class InsertPass:
+    schema: pa.Schema
+    required: tuple[int, ...]
+    make_sink: Callable[[], ConnectorPageSink]
+    keeping: Keeping = IN_CASE
+    handle: object = None
+    returning: int | None = None
+
+    def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
+        yield from self.write(
+            batches, Recorder(task_partition(), 0, keeping=self.keeping, handle=self.handle)
+        )
+
+    def write(self, batches: Batches, recorder: Recorder) -> Iterator[pa.RecordBatch]:
+        sink: ConnectorPageSink | None = None
+        fragments: list[bytes] = []
+        step = "create_page_sink"
+        try:
+            for batch in batches:
+                if not batch.num_rows:
+                    continue
+                page = self._page(batch)
+                recorder.retain(page)
+                if sink is None:
+                    with recorder.call("create_page_sink"):
+                        sink = self.make_sink()
+                step = "append_page"
+                with recorder.call("append_page", f"I {page.num_rows}", page):
+                    sink.append_page(page)
+                recorder.record.pages += 1
+                recorder.record.counted += page.num_rows
+                recorder.record.operations = {1: recorder.record.counted}
+                if self.returning is not None:
+                    recorder.add_returned(batch.column(self.returning))
+            step = "finish"
+            if sink is not None:
+                with recorder.call("finish") as call:
+                    fragments = fragments_of(sink.finish(), type(sink).__name__)
+                    call.extend(fragments)
+                recorder.record.fragments = [len(fragment) for fragment in fragments]
+        except Exception as error:  # noqa: BLE001
+            recorder.failed(error, step)
+            fragments = []
+            if sink is not None:
+                abort(sink, recorder)
+        writer = recorder.record.partition
+        rows = [(FRAGMENT_ROW, writer, fragment) for fragment in fragments]
+        rows += [(RECORD_ROW, writer, pickle.dumps(record)) for record in recorder.returned]
+        for row in [*rows, (RECORD_ROW, writer, recorder.serialize())]:
+            yield outcome([row])
+
+    def _page(self, batch: pa.RecordBatch) -> Page:
+        arrays = [conform(batch.column(i), field.type) for i, field in enumerate(self.schema)]
+        for index in self.required:
+            if arrays[index].null_count:
+                raise null_refusal(self.schema.field(index).name).error("append_page")
+        return pa.RecordBatch.from_arrays(arrays, schema=self.schema)
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ from rowmerge_nb.engine.tasks.duplicates import (
     mark_distinct,
     match_patterns,
 )
-from rowmerge_nb.engine.tasks.exchange import ChangedRows, LocalExchange, PagePartitioner, Placing
 from rowmerge_nb.engine.tasks.handed import IN_CASE, Keeping
 from rowmerge_nb.engine.tasks.outcome import RECORD_ROW, outcome
 from rowmerge_nb.engine.tasks.processors import create_processor
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.audit_passes import RowChooser
+    from rowmerge_nb.engine.tasks.exchange import LocalExchange, PagePartitioner, Placing
     from rowmerge_nb.spi.operations import RowChangeParadigm
     from rowmerge_nb.spi.page import Page, PageLayout
 
@@ -45,6 +45,14 @@ MOST_CHECKED: Final = 1_000_000
 """Joined rows after which a task stops at the next failing target row; until then it collects all
 of them.
 """
+
+
+@dataclass(frozen=True)
+class ChangedRows:
+    """A transformed page, and the buckets of its rows; see `Destination.buckets`."""
+
+    page: Page
+    buckets: pa.Array
 
 
 @dataclass(frozen=True)

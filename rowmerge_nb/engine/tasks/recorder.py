@@ -18,10 +18,9 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.base.ordering import ascending
 from rowmerge_nb.base.words import plural
-from rowmerge_nb.engine.tasks.call_frames import no_breakpoints, raised_by
-from rowmerge_nb.engine.tasks.duplicates import Patterns
+from rowmerge_nb.engine.tasks.breakpoints import no_breakpoints
 from rowmerge_nb.engine.tasks.handed import IN_CASE, HandedPages, Keeping
-from rowmerge_nb.engine.tasks.task_faults import noted
+from rowmerge_nb.engine.tasks.strikes import noted
 from rowmerge_nb.trace.contract_calls import Call
 from rowmerge_nb.trace.samples import spans
 from rowmerge_nb.trace.words import operation_letters
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.audit_passes import RowChooser
+    from rowmerge_nb.engine.tasks.duplicates import Patterns
     from rowmerge_nb.spi.page import Page, PageLayout
     from rowmerge_nb.trace.raised import Raised
 
@@ -175,6 +175,9 @@ class Recorder:
             )
 
     def _note_raised(self, error: BaseException, method: str, page: Page | None) -> None:
+        # Needed by few tasks: those in which a call fails.
+        from rowmerge_nb.engine.tasks.call_frames import raised_by
+
         record = self.record
         before = sum(call.method == method for call in record.calls)
         raised = raised_by(

@@ -38,10 +38,9 @@ if TYPE_CHECKING:
     import numpy.typing as npt
 
     from rowmerge_nb.engine.tasks.channels import ChangeChannels
-    from rowmerge_nb.engine.tasks.exchange import PartitionFunction
+    from rowmerge_nb.engine.tasks.exchange import PartitionFunction, WriterPass
     from rowmerge_nb.engine.tasks.merge_passes import MergePass
     from rowmerge_nb.engine.tasks.scan import ScanPass
-    from rowmerge_nb.engine.tasks.writer import WriterPass
     from rowmerge_nb.spi.page import Page
 
 PIECES: Final = pa.schema([("piece", pa.int32()), ("cell", pa.binary())])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.private import needs_temporary_space
+from rowmerge_nb.base.temporary_space import needs_temporary_space
 from rowmerge_nb.engine.tasks.outcome import RECORD
 from rowmerge_nb.engine.tasks.scan import CellPass, cell_of
 

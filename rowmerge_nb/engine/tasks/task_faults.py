@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
+from rowmerge_nb.engine.tasks.strikes import STRIKES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -116,19 +117,7 @@ def _die() -> None:
     os._exit(1)
 
 
-_strikes: Final[list[str]] = []
 _unwatched: Final = ContextVar("unwatched", default=False)
-
-
-def noted() -> str:
-    """Return and clear this process's faults that struck without an error.
-
-    >>> noted()
-    ''
-    """
-    faults = ", ".join(_strikes)
-    _strikes.clear()
-    return faults
 
 
 @contextmanager
@@ -171,7 +160,7 @@ class Watch:
         with self.strikes.open("ab", buffering=0) as file:
             file.write(b"struck\n")
         if self.fault is not None and (self.fault.twice or self.fault.seconds):
-            _strikes.append(self.fault.text or self.fault.what)
+            STRIKES.append(self.fault.text or self.fault.what)
 
     def _note(self, step: str) -> int:
         # A short append is atomic, even with concurrent writers.

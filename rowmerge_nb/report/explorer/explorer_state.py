@@ -42,8 +42,9 @@ from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.written_names import with_written_names
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import Answer, Fate, Join, TermTruth, journeys_of, told_journeys
+from rowmerge_nb.trace.journeys import Fate, Join, TermTruth, journeys_of, told_journeys
 from rowmerge_nb.trace.node_records import ScanFacts
+from rowmerge_nb.trace.page_samples import Answer
 from rowmerge_nb.trace.samples import count_row_ids, rows_of
 
 if TYPE_CHECKING:

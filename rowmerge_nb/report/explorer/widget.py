@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 import anywidget
 import traitlets
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.choices import CHOSEN_RULES
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.report.bundle import mime_bundle
 from rowmerge_nb.report.explorer.explorer_file import (
     explorer_module,

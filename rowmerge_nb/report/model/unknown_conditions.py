@@ -9,7 +9,8 @@ import pyarrow.compute as pc
 
 from rowmerge_nb.base.choices import StatementState
 from rowmerge_nb.base.words import code, number
-from rowmerge_nb.trace.journeys import NO_CLAUSE, Answer, case_numbers
+from rowmerge_nb.trace.journeys import NO_CLAUSE, case_numbers
+from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
     from rowmerge_nb.trace.clause_record import Term

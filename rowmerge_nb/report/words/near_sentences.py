@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.words.display_values import cell, visible
-from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference
+from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.display_values import cell, visible
 from rowmerge_nb.sql.parser.column_names import column_in_sql
-from rowmerge_nb.trace.journeys import Answer, Fate, Join
+from rowmerge_nb.trace.journeys import Fate, Join
+from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.engine.tasks.call_frames import own_frame
 from rowmerge_nb.testing.contract.differences import RowsDiffer

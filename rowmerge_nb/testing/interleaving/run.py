@@ -11,7 +11,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.errors import RowMergeError, checked, error_text
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError, error_text
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.replays.origin import ReplayOrigin
 from rowmerge_nb.replays.table import check_make_table

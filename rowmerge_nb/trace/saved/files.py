@@ -12,7 +12,7 @@ from tempfile import mkstemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rowmerge_nb.base.errors import RowMergeError, error_text
-from rowmerge_nb.base.private import is_full
+from rowmerge_nb.base.temporary_space import is_full
 from rowmerge_nb.trace.saved.bounds import (
     Budget,
     UnfoldsTooFar,

@@ -7,7 +7,8 @@ import pytest
 from rowmerge_nb import RowMergeError
 from rowmerge_nb.engine.api.fault_option import fault_of, steps
 from rowmerge_nb.engine.api.statement_options import Options
-from rowmerge_nb.engine.tasks.task_faults import Fault, Watch, noted, unwatched
+from rowmerge_nb.engine.tasks.strikes import noted
+from rowmerge_nb.engine.tasks.task_faults import Fault, Watch, unwatched
 from rowmerge_nb.testing.faults import FaultyConnector
 
 

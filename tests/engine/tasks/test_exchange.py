@@ -10,12 +10,12 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.engine.tasks.exchange import (
-    ChangedRows,
     Destination,
     PagePartitioner,
     PartitionFunction,
     Placing,
 )
+from rowmerge_nb.engine.tasks.merge_passes import ChangedRows
 from rowmerge_nb.engine.tasks.recorder import TaskRecord
 from rowmerge_nb.engine.tasks.sent_pages import received_pages, without_reports
 from rowmerge_nb.spi.layout import BucketFunction

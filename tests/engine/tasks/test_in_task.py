@@ -11,9 +11,10 @@ import pytest
 
 from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.engine.tasks import replicated
-from rowmerge_nb.engine.tasks.exchange import ChangedRows, PartitionFunction
+from rowmerge_nb.engine.tasks.exchange import PartitionFunction
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
 from rowmerge_nb.engine.tasks.key_index import MOST_PAIRS
+from rowmerge_nb.engine.tasks.merge_passes import ChangedRows
 from rowmerge_nb.engine.tasks.page_join import KeyJoin
 from rowmerge_nb.engine.tasks.page_program import (
     AssignedColumn,

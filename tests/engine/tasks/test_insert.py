@@ -11,12 +11,16 @@ import pytest
 
 from rowmerge_nb.base.next_steps import Refusal
 from rowmerge_nb.engine.tasks.exchange import Destination
-from rowmerge_nb.engine.tasks.insert import InsertedRows, InsertSenderPass, ReceivedInsertPass
+from rowmerge_nb.engine.tasks.insert import (
+    InsertedRows,
+    InsertPass,
+    InsertSenderPass,
+    ReceivedInsertPass,
+)
 from rowmerge_nb.engine.tasks.outcome import RECORD_ROW
 from rowmerge_nb.engine.tasks.page_program import AssignedColumn, PageExpression, PageProgram
 from rowmerge_nb.engine.tasks.page_query import QueryRows
 from rowmerge_nb.engine.tasks.scan import cell_of
-from rowmerge_nb.engine.tasks.writer import InsertPass
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

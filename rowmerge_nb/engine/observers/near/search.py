@@ -36,8 +36,8 @@ from rowmerge_nb.engine.observers.near.on import (
 )
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, Separation
+from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

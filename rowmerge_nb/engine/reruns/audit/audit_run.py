@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.choices import Flow, RepeatedMatches, TraceLevel
-from rowmerge_nb.base.errors import ParseError, RowMergeError, checked
+from rowmerge_nb.base.errors import ParseError, RowMergeError
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.base.words import join
 from rowmerge_nb.engine.reruns.audit.audited_tables import (

@@ -23,7 +23,8 @@ from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.sql.tree import statements as t
 from rowmerge_nb.trace.audit import AuditedRow, Cause, RowFate
-from rowmerge_nb.trace.journeys import FATES, Answer, Fate, TermTruth, journeys_of
+from rowmerge_nb.trace.journeys import FATES, Fate, TermTruth, journeys_of
+from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
     from rowmerge_nb.engine.reruns.audit.audited_tables import Audited

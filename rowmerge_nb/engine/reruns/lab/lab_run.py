@@ -11,13 +11,8 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.errors import (
-    ConnectorError,
-    RowMergeError,
-    StatementInterrupted,
-    checked,
-    checked_path,
-)
+from rowmerge_nb.base.arguments import checked, checked_path
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, StatementInterrupted
 from rowmerge_nb.base.names import did_you_mean, quoted, quoted_path, quoted_text
 from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.engine.reruns.compared_stores import costs_of, target_of

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import RowMergeError, checked
+from rowmerge_nb.base.arguments import checked
+from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.base.words import join, number
 from rowmerge_nb.engine.catalog.table_files import files_of_table

@@ -22,7 +22,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import SetupError
-from rowmerge_nb.base.private import is_full, opened_own_directory, opened_own_file
+from rowmerge_nb.base.private import opened_own_directory, opened_own_file
+from rowmerge_nb.base.temporary_space import is_full
 from rowmerge_nb.engine.spark.java.class_cache import (
     MAKING,
     ClassCache,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.base.errors import SHOWN_VALUE
+from rowmerge_nb.base.arguments import SHOWN_VALUE
 from rowmerge_nb.base.words import code
 from rowmerge_nb.sql.tree import syntax as s
 

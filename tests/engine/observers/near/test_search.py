@@ -17,8 +17,8 @@ from rowmerge_nb.engine.observers.near.search import SideRows, near_keys
 from rowmerge_nb.spi.types import BIGINT, BOOLEAN, INTEGER, VARCHAR, Type, parse_type
 from rowmerge_nb.sql.typed.expressions import Apply, Column, Constant
 from rowmerge_nb.sql.typed.zones import in_session_zone
-from rowmerge_nb.trace.journeys import Answer
 from rowmerge_nb.trace.near import NearKeys, NearRow, NearTerm
+from rowmerge_nb.trace.page_samples import Answer
 
 KINDS = {str: VARCHAR, int: BIGINT}
 

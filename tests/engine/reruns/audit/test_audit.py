@@ -15,7 +15,7 @@ import rowmerge_nb as rm
 from rowmerge_nb import Engine, HiveAcidConnector, IcebergConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.audit import Audit, Cause, RowFate
-from rowmerge_nb.trace.journeys import Answer
+from rowmerge_nb.trace.page_samples import Answer
 
 pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 
