@@ -81,7 +81,7 @@ def near_of(run: StatementRun, analysis: MergeAnalysis, action: Action) -> NearK
     if is_requested:
         run.begin_step("near")
     try:
-        with run.timed("near"), room():
+        with run.steps.timed("near"), room():
             return _search(run, analysis, action, pages if is_complete else None)
     except UnreadableError as error:
         return NearKeys(problem=f"{error}.")

@@ -189,7 +189,7 @@ def _observed(run: StatementRun, trace: Trace | None) -> ObservedStatement:
         connector=run.services.connector,
         is_rehearsal=run.options.rehearse,
         counts=_counts(run),
-        seconds=dict(run.seconds),
+        seconds=dict(run.steps.seconds),
         trace=None if trace is None else _copied(trace),
     )
 

@@ -221,7 +221,7 @@ class Checking:
     def told(self, result: Result) -> Result:
         run = self.run
         try:
-            with interruptible("check"), interrupts_let_in(), run.timed("check"):
+            with interruptible("check"), interrupts_let_in(), run.steps.timed("check"):
                 run.options.step("check")
                 check = self._on_top()._found()  # noqa: SLF001 - of this class
         except StatementInterrupted as interrupt:
@@ -384,7 +384,7 @@ def check_failure(
     """Compare the table after a failed statement with its former rows, and with the expected ones."""
     rows_after, changed = None, None
     try:
-        with interruptible("check"), unwatched(), run.timed("check"):
+        with interruptible("check"), unwatched(), run.steps.timed("check"):
             check, rows_after, changed = _after_failure(run, checking, read)
     except StatementInterrupted:
         raise
@@ -476,6 +476,8 @@ def _text(error: BaseException) -> str:
 
 def _with_check(result: Result, check: CommitCheck, run: StatementRun) -> Result:
     result.trace = replace(
-        result.trace, checks=replace(result.trace.checks, commit=check), seconds=dict(run.seconds)
+        result.trace,
+        checks=replace(result.trace.checks, commit=check),
+        seconds=dict(run.steps.seconds),
     )
     return result

@@ -45,7 +45,7 @@ class CreateTableRun(StatementRun):
     analysis: CreateTableAnalysis
 
     def work(self) -> None:
-        with self.timed("run"):
+        with self.steps.timed("run"):
             self.skipped = self.analysis.exists
             if not self.skipped and not self.options.dry_run:
                 check_defined(
@@ -117,7 +117,7 @@ class DropTableRun(StatementRun):
     analysis: DropTableAnalysis
 
     def work(self) -> None:
-        with self.timed("run"):
+        with self.steps.timed("run"):
             self._drop()
 
     def _drop(self) -> None:
@@ -149,7 +149,7 @@ class DefinitionRun(StatementRun):
         self.skipped = self.analysis.skipped
 
     def work(self) -> None:
-        with self.timed("run"):
+        with self.steps.timed("run"):
             if not self.options.dry_run and not self.skipped:
                 self._define(*self.analysis.name)
 
@@ -236,7 +236,7 @@ class ListingRun(StatementRun):
     def work(self) -> None:
         if not self.analysis.columns:
             return
-        with self.timed("run"):
+        with self.steps.timed("run"):
             columns = (
                 zip(*self.analysis.rows, strict=True)
                 if self.analysis.rows
@@ -261,7 +261,7 @@ class CallRun(StatementRun):
     analysis: CallAnalysis
 
     def work(self) -> None:
-        with self.timed("run"):
+        with self.steps.timed("run"):
             if not self.options.dry_run:
                 self._call_procedure()
 

@@ -39,7 +39,7 @@ class InsertRun(StatementRun):
     analysis: InsertAnalysis
 
     def work(self) -> Callable[[], None] | None:
-        with self.timed("run"):
+        with self.steps.timed("run"):
             analysis = self.analysis
             return _inserted(
                 self, analysis.target, analysis.tree, analysis.returning, analysis.checks
@@ -83,7 +83,7 @@ class CreateTableAsRun(StatementRun):
 
     def work(self) -> Callable[[], None] | None:
         analysis = self.analysis
-        with self.timed("run"):
+        with self.steps.timed("run"):
             if analysis.exists or self.options.dry_run:
                 self.skipped = analysis.exists
                 if analysis.tree is not None and not analysis.exists:

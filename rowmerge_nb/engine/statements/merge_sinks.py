@@ -81,7 +81,7 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
 
 
 def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
-    run.step = "begin_merge"
+    run.steps.current = "begin_merge"
     run.begin_step("begin_merge")
     session = run.transaction.session
     metadata = target_metadata(run, analysis)
@@ -96,7 +96,7 @@ def begin_merge(run: StatementRun, analysis: RowChangeAnalysis) -> None:
         session = replace(
             session, properties={**session.properties, "updated_columns": tuple(names)}
         )
-    with run.timed("begin_merge"):
+    with run.steps.timed("begin_merge"):
         merge_handle: Any = run.transaction.log.call(
             "begin_merge",
             lambda: metadata.begin_merge(session, handle, **more),

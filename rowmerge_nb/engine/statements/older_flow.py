@@ -166,11 +166,11 @@ class UpdatableRun(StatementRun):
     def _begin(self) -> None:
         """Begin; afterwards splits and page sources get the connector's new handle."""
         method, log = f"begin_{self.verb}", self.transaction.log
-        self.step, log.handle = method, target_handle(self.analysis)
+        self.steps.current, log.handle = method, target_handle(self.analysis)
         self._check_program()
         self.begin_step(method)
         column_names = ", ".join(column.name for columns in self._updated() for column in columns)
-        with self.timed(method):
+        with self.steps.timed(method):
             handle = self._call_about_target(method, column_names)
         self.handle = log.handle = checked(
             target_metadata(self, self.analysis), method, handle, ConnectorTableHandle

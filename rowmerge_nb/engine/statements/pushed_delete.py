@@ -32,11 +32,11 @@ class PushedDelete:
     rows: int | None = None
 
     def execute(self, run: StatementRun) -> None:
-        run.step = STEP
+        run.steps.current = STEP
         run.begin_step(STEP)
         run.transaction.log.handle = self.handle
         session = run.transaction.session
-        with run.timed(STEP):
+        with run.steps.timed(STEP):
             self.rows = run.change(
                 STEP,
                 lambda: self.metadata.execute_delete(session, self.handle),
@@ -56,7 +56,7 @@ class PushedDelete:
 def push_delete(run: StatementRun, analysis: DeleteAnalysis) -> PushedDelete | None:
     """Return a DELETE that the connector takes; None after a notice of why the sink gets the rows."""
     run.transaction.target = analysis.target
-    run.step = "plan"
+    run.steps.current = "plan"
     fields = zip(analysis.target_fields, analysis.target.columns, strict=True)
     names = {field.symbol: column.name for field, column in fields}
     where = None if analysis.where is None else analysis.where.tree

@@ -37,7 +37,7 @@ class QueryRun(StatementRun):
 
     def work(self) -> None:
         fields = self.analysis.fields
-        with self.timed("run"):
+        with self.steps.timed("run"):
             with room():
                 self.plan = apply_rules(plan_query(self.analysis), self.services.settings)
             if self.options.dry_run:

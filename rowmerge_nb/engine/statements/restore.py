@@ -35,7 +35,7 @@ class RestoreRun(StatementRun):
         call = partial(
             metadata.restore_table, session, handle, version, *([dropped] if dropped else [])
         )
-        with self.timed("run"):
+        with self.steps.timed("run"):
             self.change("restore_table", call, arguments)
 
     def _check_constraints(self, target: TableBinding, dropped: tuple[str, ...]) -> None:

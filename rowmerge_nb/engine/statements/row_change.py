@@ -69,12 +69,12 @@ def plan_change(
     plan: Callable[[TargetFacts], Output],
 ) -> PlannedChange:
     run.transaction.target = analysis.target
-    run.step = "plan"
+    run.steps.current = "plan"
     facts = ask()
     settings = run.services.settings
     settings = whole_rows(settings) if run.options.trace == TraceLevel.FULL else settings
     run.begin_step("plan")
-    with run.timed("plan"), room():
+    with run.steps.timed("plan"), room():
         planned = PlannedChange(plan(facts), settings, _read_columns(run, analysis), facts=facts)
         run.plan = planned.plan()
     return planned
@@ -194,8 +194,8 @@ def act(
     lowered: Callable[[LoweringContext], Any],
 ) -> Action:
     run.begin_action()
-    run.step = "run"
-    with run.timed("run"):
+    run.steps.current = "run"
+    with run.steps.timed("run"):
         lowering = run.lowering = context()
         table = run.collect(lowering.spark, lowered(lowering), lowering.partitions)
         fragments, records = fragments_and_records(table)
@@ -231,7 +231,7 @@ def call_facts(run: StatementRun, verb: str, worker: str) -> list[Consequence]:
 def _creations(run: StatementRun, worker: str) -> Iterator[str]:
     account = run.account
     if account is None:
-        is_known = not run.has_acted
+        is_known = not run.steps.has_acted
         yield (
             f"no {worker} was created"
             if is_known

@@ -35,12 +35,12 @@ def answer_source(run: StatementRun, planned: PlannedT) -> PlannedT:
     node = answered_node(run.plan)
     if node is None:
         return planned
-    run.step = "run"
+    run.steps.current = "run"
     run.begin_step("run")
     scans, paged = run.transaction.scans, node.paged
     settings = planned.settings
     try:
-        with run.timed("source"):
+        with run.steps.timed("source"):
             rows, run.query_rows = stream_answer(
                 paged,
                 scans.driver_scan,

@@ -8,9 +8,8 @@ that this is not known.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 
@@ -42,6 +41,7 @@ from rowmerge_nb.engine.statements.committed import unacknowledged
 from rowmerge_nb.engine.statements.naming import kind_of, name_shown
 from rowmerge_nb.engine.statements.run_observer import RunObserver, RunObservers
 from rowmerge_nb.engine.statements.services import Services, TargetVersions
+from rowmerge_nb.engine.statements.steps import Steps
 from rowmerge_nb.engine.tasks.task_faults import unwatched
 from rowmerge_nb.plan.known_rows import known_rows
 from rowmerge_nb.plan.records import describe
@@ -140,11 +140,9 @@ class StatementRun:
     rows: pa.Table | None = None
     paradigm: str = ""
     skipped: bool = False
-    step: str = "run"
-    has_acted: bool = False
+    steps: Steps = field(default_factory=Steps)
     output: ConnectorOutputMetadata | None = None
     versions: TargetVersions = field(default_factory=TargetVersions)
-    seconds: dict[str, float] = field(default_factory=dict)
 
     def run(self) -> Result:
         """Run the statement.
@@ -197,12 +195,12 @@ class StatementRun:
         is_early = finish is not None and self.transaction.commits_in_finish
         if finish is not None and not is_early:
             finish()
-        self.step = "commit"
+        self.steps.current = "commit"
         self.begin_step("commit")
         with interrupts_afterwards():
             if finish is not None and is_early:
                 finish()
-            with self.timed("commit"):
+            with self.steps.timed("commit"):
                 self.transaction.commit()
             self.versions.note_commit(self.transaction.version)
             return self.result(self._whole_trace(StatementState.FINISHED))
@@ -244,7 +242,7 @@ class StatementRun:
             count=(
                 (account.counted if account else 0) if is_finished and self.changes_rows else None
             ),
-            seconds=dict(self.seconds),
+            seconds=dict(self.steps.seconds),
             target=self._target_record(is_finished=is_finished),
             settings=RunSettings(
                 paradigm=self.paradigm,
@@ -350,7 +348,7 @@ class StatementRun:
             )
         if finish is not None:
             finish()
-        self.step = "rollback"
+        self.steps.current = "rollback"
         handle = self.transaction.target
         rows: pa.Table | None = None
         if finish is not None and handle is not None:
@@ -363,7 +361,7 @@ class StatementRun:
         return result
 
     def _error(self, failure: BaseException) -> tuple[RowMergeError, int | None]:
-        error = self.error_of(failure, self.step)
+        error = self.error_of(failure, self.steps.current)
         self.services.note_failure(error)
         with room():
             return error, self.locate(error, failure)
@@ -380,7 +378,7 @@ class StatementRun:
                 # The hint has the line of the connector's code.
                 failure.hint = f"{failure.hint} {advice}"
             return failure
-        interrupted = interruption(failure, self.step, changed=changed, look=look)
+        interrupted = interruption(failure, self.steps.current, changed=changed, look=look)
         if interrupted is not None:
             return interrupted
         outcome = (
@@ -388,12 +386,14 @@ class StatementRun:
             if changed is None
             else "The change is there, and telling of it failed"
         )
-        error = ExecutionError(f"{outcome}: {error_text(failure)}", step=self.step, changed=changed)
+        error = ExecutionError(
+            f"{outcome}: {error_text(failure)}", step=self.steps.current, changed=changed
+        )
         error.hint = f"{look}." if changed is None else "Do not run it again."
         return error
 
     def _read_former_version(self) -> None:
-        if self.has_acted and self.versions.before is None:
+        if self.steps.has_acted and self.versions.before is None:
             with suppress(Exception), unwatched():
                 self.versions.read(self.transaction, getattr(self.analysis, "target", None))
 
@@ -428,7 +428,7 @@ class StatementRun:
         if error.changed is not False:
             return None
         account, calls = self.account, {call.method for call in self.transaction.log.calls}
-        has_records = not self.has_acted or account is not None
+        has_records = not self.steps.has_acted or account is not None
         if has_records and not (account and account.writers) and not calls & _STORING:
             return StateEvidence.NO_SINK
         if isinstance(error, StatementInterrupted) or self.versions.before is None:
@@ -447,7 +447,7 @@ class StatementRun:
 
     def begin_action(self) -> None:
         self.observers.before_action(self)
-        self.has_acted = True
+        self.steps.has_acted = True
 
     def rows_before(self, rows_read: int | None) -> int | None:
         return self.versions.rows_before(self.services.row_count, rows_read)
@@ -502,22 +502,14 @@ class StatementRun:
                 self.transaction.watch_processes(),
             )
 
-    @contextmanager
-    def timed(self, step: str) -> Iterator[None]:
-        started = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.seconds[step] = time.perf_counter() - started
-
     def finish(self, method: str, fragments: Sequence[bytes], call: Callable[[], object]) -> None:
         def describe_output(answer: object) -> str:
             self.output = answer if isinstance(answer, ConnectorOutputMetadata) else None
             return self.output.summary if self.output is not None and self.output.written else ""
 
-        self.step = method
+        self.steps.current = method
         self.begin_step(method)
-        with self.timed(method):
+        with self.steps.timed(method):
             self.change(
                 method,
                 call,

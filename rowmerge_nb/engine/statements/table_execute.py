@@ -32,7 +32,7 @@ class TableExecuteRun(StatementRun):
     outcome: ProcedureOutcome | None = None
 
     def work(self) -> Callable[[], None] | None:
-        with self.timed("run"):
+        with self.steps.timed("run"):
             analysis, target = self.analysis, self.analysis.target
             self.transaction.target = target
             session = self.transaction.session
