@@ -13,11 +13,7 @@ from rowmerge_nb.report.plain_text import WIDTH
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.display_values import cell, is_number
 from rowmerge_nb.report.words.reasons import because_of
-from rowmerge_nb.report.words.written_names import (
-    renamed,
-    with_written_names,
-    written_names,
-)
+from rowmerge_nb.report.words.side_names import renamed, side_names, with_side_names
 from rowmerge_nb.trace.audit import RowFate
 from rowmerge_nb.trace.page_samples import Answer
 
@@ -159,10 +155,14 @@ def _shown(audit: Audit, row: AuditedRow) -> ShownRow:
         (one.head, one.reasons)
         for one in (
             journey_row(way, audit.kind == "MERGE")
-            for way in with_written_names(row.journeys, audit.statement)
+            for way in with_side_names(row.journeys, _names(audit))
         )
     ] or [_without_journey(audit, row)]
     return ShownRow(_head(row), lines, tuple(about))
+
+
+def _names(audit: Audit) -> Mapping[str, str]:
+    return side_names(audit.target_alias, audit.source_alias)
 
 
 def _head(row: AuditedRow) -> str:
@@ -200,7 +200,7 @@ def _fate(row: AuditedRow) -> str:
 
 def _without_journey(audit: Audit, row: AuditedRow) -> tuple[str, tuple[str, ...]]:
     if row.where is not None:
-        reason = because_of(renamed(row.where, written_names(audit.statement)))
+        reason = because_of(renamed(row.where, _names(audit)))
         return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{reason}.",)
     if not row.before:
         return "Nothing makes it", (

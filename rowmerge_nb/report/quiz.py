@@ -15,7 +15,7 @@ from rowmerge_nb.base.words import code, code_parts, plural
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.display_values import row_text, visible
 from rowmerge_nb.report.words.reasons import because_of, gist_of
-from rowmerge_nb.report.words.written_names import with_written_names
+from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.journeys import Fate, Join, told_journeys
 from rowmerge_nb.trace.page_samples import Answer
@@ -105,7 +105,7 @@ class Quiz(ShownSequence[Question]):
                     f" {code('result.explore()')} shows them; for a quiz, repair the source."
                 ),
             )
-        journeys = with_written_names(told_journeys(trace, MOST_ROWS), trace.statement)
+        journeys = with_side_names(told_journeys(trace, MOST_ROWS), names_in(trace))
         chance = random.Random(seed)  # noqa: S311 - a lottery of questions
         topics: dict[str, list[Question]] = {}
         for question in {

@@ -18,7 +18,7 @@ from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.words.columns import columns_of
 from rowmerge_nb.report.words.display_values import cell, is_number, row_text
-from rowmerge_nb.report.words.written_names import with_written_names
+from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.bags import differing
@@ -136,7 +136,7 @@ class RowCheck:
     @cached_property
     def _journeys(self) -> Sequence[Journey]:
         """The journeys, computed on display only: this is slow for large statements."""
-        return with_written_names(journeys_of(self._trace) or (), self._trace.statement)
+        return with_side_names(journeys_of(self._trace) or (), names_in(self._trace))
 
     def _about(self, row: Mapping[str, Any]) -> tuple[tuple[str, tuple[str, ...]], ...]:
         key_values = {name: row[name] for name in self._by}

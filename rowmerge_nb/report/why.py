@@ -9,7 +9,7 @@ from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.model.journeys import JourneyRow, journey_row
 from rowmerge_nb.report.sequence import ShownSequence
-from rowmerge_nb.report.words.written_names import with_written_names
+from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.trace.journeys import (
     Journey,
     asked_journeys,
@@ -35,7 +35,7 @@ class Why(ShownSequence[Journey]):
 
     def __init__(self, journeys: Sequence[Journey], trace: Trace, *, more: bool = False) -> None:
         super().__init__(journeys)
-        self._joined, self._statement = trace.kind == "MERGE", trace.statement
+        self._joined, self._names = trace.kind == "MERGE", names_in(trace)
         self._more = more
 
     @classmethod
@@ -109,7 +109,7 @@ class Why(ShownSequence[Journey]):
 
     @property
     def rows(self) -> tuple[JourneyRow, ...]:
-        journeys = with_written_names(self._items, self._statement)
+        journeys = with_side_names(self._items, self._names)
         return tuple(journey_row(journey, self._joined) for journey in journeys)
 
     def __str__(self) -> str:

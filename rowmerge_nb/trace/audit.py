@@ -133,6 +133,8 @@ class Audit:
     repeated: tuple[MatchPattern, ...] = ()
     notices: tuple[str, ...] = ()
     seconds: Mapping[str, float] = field(default_factory=dict, compare=False)
+    target_alias: str = ""
+    source_alias: str = ""
 
     @property
     def verdict(self) -> AuditVerdict:

@@ -56,6 +56,7 @@ class JoinRecord:
     """The join of target and source; all fields are empty for a statement without one.
 
     Args:
+        source_alias: the name of the source in the statement; ``""`` without one.
         rows: output rows: ``matched_rows`` plus ``unmatched_rows`` plus, under FULL,
             ``unmatched_target_rows``.
         unmatched_rows: source rows without a target row.
@@ -65,6 +66,7 @@ class JoinRecord:
     """
 
     on: Term | None = None
+    source_alias: str = ""
     rows: int | None = None
     matched_rows: int | None = None
     unmatched_rows: int | None = None

@@ -12,6 +12,7 @@ class TargetRecord:
     """The table, or other object, that a statement changes; all fields are empty without one.
 
     Args:
+        alias: its name in the statement; ``""`` if that names no rows of it.
         branch: the branch that it changes; ``""`` for the table itself.
         unread_reason: why the committed version cannot be read.
         added_columns: names and types of columns that the statement added, or would have added.
@@ -24,6 +25,7 @@ class TargetRecord:
     name: str = ""
     qualified_name: str = ""
     name_parts: tuple[str, ...] = ()
+    alias: str = ""
     catalog: str = ""
     connector: str = ""
     branch: str = ""

@@ -268,6 +268,7 @@ def row_change_trace(
         target=replace(
             trace.target,
             name_parts=analysis.target.name,
+            alias=analysis.target_alias.lower(),
             branch=analysis.target.branch,
             rows_before=before,
             rows_after=(
@@ -283,6 +284,9 @@ def row_change_trace(
             counted(_clause(clause, analysis, *run.shown), counts) for clause in analysis.clauses
         ),
         join=JoinRecord(
+            source_alias=(analysis.source.alias or "").lower()
+            if isinstance(analysis, MergeAnalysis)
+            else "",
             on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
             rows=counts.joined if counts else None,
             matched_rows=counts.matched if counts else None,

@@ -39,7 +39,7 @@ from rowmerge_nb.report.model.report import build_report
 from rowmerge_nb.report.words.display_values import visible
 from rowmerge_nb.report.words.near_sentences import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
-from rowmerge_nb.report.words.written_names import with_written_names
+from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, Join, TermTruth, journeys_of, told_journeys
@@ -92,7 +92,7 @@ def explorer_state(
     if request is not None:
         trace = replace(trace, samples=replace(trace.samples, pages=request.pages))
         report = replace(report, pages=build_report(trace).pages)
-    journeys = with_written_names(_journeys(trace), trace.statement)
+    journeys = with_side_names(_journeys(trace), names_in(trace))
     steps, untouched_rows, near = statement_steps(trace), _untouched(trace), _near(trace)
     trace, journeys = _of_visible_rows(trace, journeys)
     pages = trace.samples.pages

@@ -11,7 +11,7 @@ from rowmerge_nb.base.words import join, plural
 from rowmerge_nb.report.model.changed_rows import ChangeCell
 from rowmerge_nb.report.model.journeys import journey_row
 from rowmerge_nb.report.words.display_values import cell, is_number, visible, with_ends
-from rowmerge_nb.report.words.written_names import with_written_names
+from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.types import from_arrow
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import journeys_of
@@ -151,5 +151,5 @@ def _ways(trace: Trace) -> Mapping[int, JourneyRow]:
     merged = trace.kind == "MERGE"
     return {
         journey.page_row: journey_row(journey, merged)
-        for journey in with_written_names(journeys, trace.statement)
+        for journey in with_side_names(journeys, names_in(trace))
     }

@@ -13,7 +13,7 @@ from rowmerge_nb.report.words.display_values import cell, with_ends
 from rowmerge_nb.report.words.near_sentences import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.reasons import MARKS, gist_of, mark_of, reason_of, reasons_of
-from rowmerge_nb.report.words.written_names import with_written_names
+from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, asked_journeys, journeys_of
@@ -162,7 +162,7 @@ def build_journeys(trace: Trace) -> Journeys | None:
     others, apart = _others(trace)
     if journeys is None and not others:
         return None
-    journeys = with_written_names(journeys or (), trace.statement)
+    journeys = with_side_names(journeys or (), names_in(trace))
     total = trace.join.rows if trace.join.rows is not None else len(journeys)
     joined = trace.kind == "MERGE"
     rows = plural(total, "joined row" if joined else "row")

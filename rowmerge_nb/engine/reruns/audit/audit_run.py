@@ -148,6 +148,8 @@ class _Audit:
             ),
             notices=tuple(dict.fromkeys(self._notices(trace))),
             seconds=self.seconds,
+            target_alias=trace.target.alias,
+            source_alias=trace.join.source_alias,
         )
         return self._explained(outcome, trace, wrong, committed) if wrong.size else outcome
 
