@@ -4,8 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from rowmerge_nb.trace.raised import Raised
+
+if TYPE_CHECKING:
+    from rowmerge_nb.base.errors import RowMergeError
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,17 @@ class ErrorRecord:
     changed: bool | None = False
     raised: tuple[Raised, ...] = ()
     evidence: StateEvidence | None = None
+
+
+def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
+    step = getattr(error, "step", "")
+    return ErrorRecord(
+        error.code,
+        error.message,
+        *error.shown,
+        error.hint,
+        step,
+        consequences,
+        error.changed,
+        error.raised,
+    )

@@ -6,6 +6,8 @@ import json
 import os
 import signal
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -14,7 +16,9 @@ from tests.clusters.servers import ClusterDriver, executors, standalone_cluster
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
-RESTLESS = {
+COPYING = {
+    # Executors of one core: two tasks run on two of them, and copies find a host where no attempt runs.
+    "spark.executor.cores": "1",
     "spark.speculation": "true",
     "spark.speculation.interval": "10ms",
     "spark.speculation.multiplier": "1.01",
@@ -22,11 +26,17 @@ RESTLESS = {
     "spark.speculation.minTaskRuntime": "1ms",
     # By itself Spark counts what tasks have read so far, which of Python's it does not see.
     "spark.speculation.efficiency.enabled": "false",
+}
+"""Tasks that take a little longer than others run twice."""
+RESTLESS = {
     "spark.dynamicAllocation.enabled": "true",
     "spark.dynamicAllocation.shuffleTracking.enabled": "true",
     "spark.dynamicAllocation.shuffleTracking.timeout": "2s",
     "spark.dynamicAllocation.executorIdleTimeout": "1s",
     "spark.dynamicAllocation.schedulerBacklogTimeout": "1s",
+}
+"""Executors come and go."""
+LOGGED = {
     "spark.eventLog.enabled": "true",
     "spark.eventLog.compress": "false",
     "spark.eventLog.rolling.enabled": "false",
@@ -39,17 +49,32 @@ BUCKETS = {
 STORES = ["hive", "sqlite", "postgresql", "iceberg"]
 
 
-@pytest.fixture(scope="module")
-def restless(tmp_path_factory):
-    """A driver that has tasks run twice where they take a little longer, and executors come and go."""
-    folder = tmp_path_factory.mktemp("restless")
-    events = {"spark.eventLog.dir": (folder / "events").as_uri()}
+@contextmanager
+def cluster_driver(folder: Path, settings: dict[str, str]) -> Iterator[ClusterDriver]:
     (folder / "events").mkdir()
+    events = {"spark.eventLog.dir": (folder / "events").as_uri()}
     with (
         standalone_cluster(folder, cores=2) as address,
-        ClusterDriver(address, folder, **RESTLESS, **events) as driver,
+        ClusterDriver(address, folder, **settings, **LOGGED, **events) as driver,
     ):
         yield driver
+
+
+@pytest.fixture(scope="module")
+def copying(tmp_path_factory):
+    with cluster_driver(tmp_path_factory.mktemp("copying"), COPYING) as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def restless(tmp_path_factory):
+    with cluster_driver(tmp_path_factory.mktemp("restless"), RESTLESS) as driver:
+        yield driver
+
+
+@pytest.fixture(params=["copying", "restless"])
+def driver(request):
+    return request.getfixturevalue(request.param)
 
 
 @pytest.fixture
@@ -67,39 +92,44 @@ def made(where: str) -> str:
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "sqlite", "postgresql", "iceberg"])
-def test_rows_are_there_once_where_tasks_have_copies_and_executors_come_and_go(
-    restless, store, where
-):
+def test_rows_are_there_once_where_tasks_have_copies_or_executors_come_and_go(driver, store, where):
     if store == "memory":
-        assert restless.ask("frames", rows=50_000)["same"]
+        assert driver.ask("frames", rows=50_000)["same"]
     else:
-        restless.ask("fill", store=store, where=made(where), rows=50_000)
-        done = restless.ask("merge", store=store, where=where, rows=50_000)
+        driver.ask("fill", store=store, where=made(where), rows=50_000)
+        done = driver.ask("merge", store=store, where=where, rows=50_000)
         assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
 
 
 @pytest.mark.parametrize("form", ["many tasks", "by keys"])
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
 def test_rows_that_go_to_their_writers_are_there_once_where_tasks_have_copies(
-    restless, store, where, form
+    driver, store, where, form
 ):
-    restless.ask("fill", store=store, where=made(where), rows=50_000, properties=BUCKETS[store])
-    done = restless.ask("merge", store=store, where=where, rows=50_000, form=form)
+    driver.ask("fill", store=store, where=made(where), rows=50_000, properties=BUCKETS[store])
+    done = driver.ask("merge", store=store, where=where, rows=50_000, form=form)
     assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
 
 
-def test_tasks_do_have_copies_there_and_executors_do_come_and_go(restless):
+def test_tasks_do_have_copies_there(copying, tmp_path):
+    where = made(str(tmp_path / "store"))
+    copying.ask("fill", store="hive", where=where, rows=50_000, properties=BUCKETS["hive"])
+    for _ in range(10):
+        copying.ask("merge", store="hive", where=where, rows=50_000, form="many tasks")
+        if any(event.get("Task Info", {}).get("Speculative", False) for event in _events(copying)):
+            return
+    pytest.fail("No task had a copy")
+
+
+def test_executors_do_come_and_go_there(restless):
     for _ in range(10):
         assert restless.ask("frames", rows=200_000)["same"]
         # An executor that has nothing to do goes after a second.
         time.sleep(2)
-        events = _events(restless)
-        copies = sum(event.get("Task Info", {}).get("Speculative", False) for event in events)
-        gone = sum(event["Event"] == "SparkListenerExecutorRemoved" for event in events)
-        if copies and gone:
-            break
-    assert copies
-    assert gone
+        events = [event["Event"] for event in _events(restless)]
+        if {"SparkListenerExecutorAdded", "SparkListenerExecutorRemoved"} <= set(events):
+            return
+    pytest.fail("No executor went")
 
 
 def _events(driver):

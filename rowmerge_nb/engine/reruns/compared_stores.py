@@ -21,7 +21,7 @@ from rowmerge_nb.engine.reruns.temporary_stores import (
     checked_stores,
 )
 from rowmerge_nb.engine.spark.interrupts import guarded, interruptible
-from rowmerge_nb.engine.statements.statement import error_record
+from rowmerge_nb.trace.error_record import error_record
 from rowmerge_nb.trace.file_costs import FileCosts, count_of
 from rowmerge_nb.trace.store_comparison import StoreComparison, StoreSide
 from rowmerge_nb.trace.trace import Trace

@@ -11,8 +11,7 @@ from rowmerge_nb.base.errors import ExecutionError, RowMergeError, error_text
 from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.spark.errors.translate import java_gone, with_next_step
 from rowmerge_nb.engine.spark.interrupts import interruptible, to_its_end
-from rowmerge_nb.engine.statements.statement import error_record
-from rowmerge_nb.trace.error_record import Consequence
+from rowmerge_nb.trace.error_record import Consequence, error_record
 from rowmerge_nb.trace.trace import Trace
 
 if TYPE_CHECKING:

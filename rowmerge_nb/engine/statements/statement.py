@@ -51,7 +51,7 @@ from rowmerge_nb.sql.analyzer.analysis import Notice
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import walk
 from rowmerge_nb.trace.contract_calls import Call
-from rowmerge_nb.trace.error_record import Consequence, ErrorRecord, StateEvidence
+from rowmerge_nb.trace.error_record import Consequence, StateEvidence, error_record
 from rowmerge_nb.trace.notice_record import NoticeRecord
 from rowmerge_nb.trace.run_settings import RunSettings
 from rowmerge_nb.trace.target_record import TargetRecord
@@ -601,18 +601,4 @@ def not_rehearsed() -> ConnectorError:
 def _number(version: ConnectorTableVersion | None) -> int | str | None:
     return (
         version.version if version is not None and isinstance(version.version, int | str) else None
-    )
-
-
-def error_record(error: RowMergeError, consequences: tuple[Consequence, ...]) -> ErrorRecord:
-    step = getattr(error, "step", "")
-    return ErrorRecord(
-        error.code,
-        error.message,
-        *error.shown,
-        error.hint,
-        step,
-        consequences,
-        error.changed,
-        error.raised,
     )
