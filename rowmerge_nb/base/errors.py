@@ -18,9 +18,11 @@ from __future__ import annotations
 
 import linecache
 import os
+import re
 import traceback
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Protocol, Self
+from typing import TYPE_CHECKING, Any, Final, Protocol, Self, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -60,6 +62,32 @@ class TextSpan(Protocol):
         """The span that the error concerns, if it differs."""
 
 
+@dataclass(frozen=True)
+class Edit:
+    """A hint that a program can follow.
+
+    Args:
+        old: words at the error; empty for the whole statement, None if ``new`` is an example.
+        new: the words that replace them.
+        sentence: the hint, with the names of the other arguments in braces.
+        end: words that the statement then ends with.
+
+    >>> str(Edit("==", "="))
+    'Write = instead of ==.'
+    """
+
+    old: str | None
+    new: str
+    sentence: str = "Write {new} instead of {old}."
+    end: str = ""
+
+    def __str__(self) -> str:
+        return re.sub(r"\{(old|new|end)\}", lambda name: getattr(self, name[1]), self.sentence)
+
+
+Hint: TypeAlias = str | Edit
+
+
 class RowMergeError(Exception):
     """Base of all errors that this package raises deliberately.
 
@@ -75,6 +103,7 @@ class RowMergeError(Exception):
     Attributes:
         about: line, column and length of the word that the error concerns, if Trino reports it
             elsewhere.
+        edit: the hint, if it is one.
         statement: the statement's text.
         result: the ``Result`` of the failed run.
         raised: errors of a connector's code (`rowmerge_nb.trace.raised.Raised`): the one that ended
@@ -96,7 +125,7 @@ class RowMergeError(Exception):
         line: int | None = None,
         column: int | None = None,
         length: int = 1,
-        hint: str | None = None,
+        hint: Hint | None = None,
         changed: bool | None = False,
     ) -> None:
         super().__init__(message)
@@ -105,7 +134,8 @@ class RowMergeError(Exception):
         self.line = line
         self.column = column
         self.length = max(length, 1)
-        self.hint = hint
+        self.hint = None if hint is None else str(hint)
+        self.edit = hint if isinstance(hint, Edit) else None
         self.changed = changed
         self.about: tuple[int, int, int] | None = None
         self.statement: str | None = None
@@ -114,7 +144,7 @@ class RowMergeError(Exception):
         self.raised: tuple[Any, ...] = ()
 
     @classmethod
-    def invalid(cls, message: str, *, hint: str | None = None) -> Self:
+    def invalid(cls, message: str, *, hint: Hint | None = None) -> Self:
         """Return an error INVALID_ARGUMENTS.
 
         >>> str(SetupError.invalid("A folder is missing", hint="Name one."))
@@ -123,7 +153,7 @@ class RowMergeError(Exception):
         return cls(message, code="INVALID_ARGUMENTS", hint=hint)
 
     @classmethod
-    def unsupported(cls, message: str, *, hint: str | None = None) -> Self:
+    def unsupported(cls, message: str, *, hint: Hint | None = None) -> Self:
         """Return an error NOT_SUPPORTED.
 
         >>> str(ConnectorError.unsupported("This store has no branches"))

@@ -87,12 +87,12 @@ def test_what_replaces_a_function_is_an_expression_of_functions_that_exist(name:
     ],
 )
 def test_a_foreign_type_is_noticed_within_another(written: str, hint: str | None) -> None:
-    assert type_hint(written) == hint
+    assert str(type_hint(written)) == str(hint)
 
 
 def test_a_word_before_a_text_is_answered_by_its_meaning() -> None:
     assert literal_hint("R") == "Write the text without r: a backslash is a plain character."
-    assert literal_hint("datetime") == "Write timestamp."
+    assert str(literal_hint("datetime")) == "Write timestamp."
 
 
 @pytest.mark.parametrize("length", [1, 200])

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from rowmerge_nb.base.errors import AnalysisError, RowMergeError
+from rowmerge_nb.base.errors import AnalysisError, Hint, RowMergeError
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.spi.handles import ConnectorTableVersion, PointerType
 from rowmerge_nb.spi.information_schema import INFORMATION_SCHEMA
@@ -125,7 +125,7 @@ class Context:
         code: str,
         message: str,
         span: Span | None,
-        hint: str | None = None,
+        hint: Hint | None = None,
         missing_catalog: str | None = None,
     ) -> NoReturn:
         error = AnalysisError(message, code=code, hint=hint, missing_catalog=missing_catalog)

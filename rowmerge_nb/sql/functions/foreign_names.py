@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.errors import Edit, Hint
+
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
@@ -282,19 +284,19 @@ def trino_type(name: str) -> str:
     return f"{base}{sizes[0]}" if sizes and base in _SIZED else text
 
 
-def type_hint(name: str) -> str | None:
+def type_hint(name: str) -> Edit | None:
     """Return what replaces another engine's type."""
     word = name.partition("(")[0].partition("<")[0].strip().lower()
     if word in TYPES:
-        return f"Write {trino_type(name)}."
+        return Edit(name, trino_type(name), "Write {new}.")
     # Of map(STRING, INT) the part is foreign.
     for part in re.findall(r"\w+", name.lower()):
         if part in TYPES and part != word:
-            return f"Write {TYPES[part]} instead of {part}."
+            return Edit(part, TYPES[part])
     return None
 
 
-def literal_hint(name: str) -> str | None:
+def literal_hint(name: str) -> Hint | None:
     """Return what replaces another engine's word before a quoted text."""
     text = _LITERALS.get(name.lower())
     return type_hint(name) if text is None else f"Write {text}."

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final, NoReturn
 
-from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.base.errors import AnalysisError, Edit, Hint, ParseError
 from rowmerge_nb.spi.alterations import CreateBranch, DropBranch, FastForwardBranch
 from rowmerge_nb.sql.functions.foreign_names import type_hint
 from rowmerge_nb.sql.parser.access import NO_USERS, AccessReader
@@ -260,7 +260,7 @@ class DefinitionReader(AccessReader):
         column: st.Identifier,
         type_name: s.TypeName,
         name_span: st.Span,
-        hint: str | None = None,
+        hint: Hint | None = None,
     ) -> Type | AnalysisError:
         message = f"Unknown type '{formatted_type(type_name.text)}' for column '{column.text}'"
         code = "COLUMN_TYPE_UNKNOWN"
@@ -278,7 +278,12 @@ class DefinitionReader(AccessReader):
             if error.code != "TYPE_MISMATCH":
                 return error
             code = "TYPE_NOT_FOUND"
-            hint = type_hint(type_name.text) or hint
+            edit = type_hint(type_name.text)
+            if edit is not None:
+                column_text = self.text[name_span.start : type_name.span.start]
+                old = type_name.span.of(self.text)
+                new = re.sub(rf"(?i)\b{re.escape(edit.old or '')}", edit.new, old, count=1)
+                hint = Edit(f"{column_text}{old}", f"{column_text}{new}", str(edit))
         return AnalysisError(message, code=code, hint=hint).at(name_span)
 
     def _comment(self) -> st.Comment | None:

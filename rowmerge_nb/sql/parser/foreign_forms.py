@@ -6,10 +6,11 @@ import re
 import unicodedata
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.errors import Edit, Hint
 from rowmerge_nb.base.front_end import connect_command
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.sql.functions.foreign_names import trino_type
-from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind
+from rowmerge_nb.sql.parser.tokens import RESERVED, TokenKind, tokenize
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.sql.parser.tokens import Token
 
-SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u2039\u203a\u00b4"
+_SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u2039\u203a\u00b4"
 _DOUBLE_QUOTES: Final = "\u201c\u201d\u201e\u00ab\u00bb"
 STRUCTURE: Final = frozenset(
     [
@@ -62,21 +63,32 @@ STRUCTURE: Final = frozenset(
 )
 """Reserved words that hardly name a column."""
 _KEY: Final = "..."
-_INSTEAD: Final = {
+WRITE: Final = "Write {new}."
+_INSTEAD: Final[dict[str, Hint]] = {
     "ILIKE": "Write lower(a) LIKE lower(b) instead of a ILIKE b.",
     "PIVOT": "Write one aggregate with FILTER (WHERE ...) for each column instead of PIVOT.",
     "AUTO_INCREMENT": "There are no generated keys; write the key's values.",
     "UNSIGNED": "There are no unsigned types; take the next larger type.",
-    "DATABASES": "Write SHOW SCHEMAS instead of SHOW DATABASES.",
-    "TEMPORARY": "There are no temporary tables; DataFrames of the notebook are sources by name.",
-    "TEMP": "There are no temporary tables; DataFrames of the notebook are sources by name.",
+    "DATABASES": Edit("SHOW DATABASES", "SHOW SCHEMAS"),
+    **dict.fromkeys(
+        ("TEMPORARY", "TEMP"),
+        "There are no temporary tables; DataFrames of the notebook are sources by name.",
+    ),
 }
 """Words of other engines that hardly name anything."""
 
 
+def put_before(new: str, old: str, more: str = ".") -> Edit:
+    return Edit(old, f"{new} {old}", f"Write {new} before {{old}}{more}")
+
+
+def edit_at_end(old: str, new: str) -> Edit:
+    return Edit(old, "", "Write {end} at the end instead of {old}.", new)
+
+
 def foreign_form_hint(
     text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]
-) -> str | None:
+) -> Hint | None:
     token = tokens[index]
     return (
         _character(text, token)
@@ -86,7 +98,7 @@ def foreign_form_hint(
     )
 
 
-def name_hint(token: Token) -> str | None:
+def name_hint(token: Token) -> Hint | None:
     if token.kind is TokenKind.DIGITS_FIRST:
         number = re.fullmatch(r"(?i)(\d+)[lsyd]", token.text)
         return f"Write {number[1]}." if number else f'Write "{token.text}".'
@@ -104,10 +116,10 @@ def name_hint(token: Token) -> str | None:
         else f'"{part}"'
         for part in parts
     )
-    return f"Write {name} instead of {token.text}."
+    return Edit(token.text, name)
 
 
-def _character(text: str, token: Token) -> str | None:
+def _character(text: str, token: Token) -> Hint | None:
     character = token.text[:1]
     if token.kind is not TokenKind.UNKNOWN or not character or character.isascii():
         return None
@@ -119,7 +131,7 @@ def _character(text: str, token: Token) -> str | None:
             f"The character {code} ({name}) is not part of a plain name; quote the name:"
             f" {quoted(word)}."
         )
-    if character in SINGLE_QUOTES:
+    if character in _SINGLE_QUOTES:
         remedy = "write ' instead"
     elif character in _DOUBLE_QUOTES:
         # Word processors put these around texts and around names.
@@ -128,7 +140,17 @@ def _character(text: str, token: Token) -> str | None:
         remedy = "write a blank instead"
     else:
         remedy = "remove it"
-    return f"The character {code} ({name}) is not part of SQL; {remedy}."
+    hint = f"The character {code} ({name}) is not part of SQL; {remedy}."
+    return Edit("", _straight(text), hint) if character in _SINGLE_QUOTES else hint
+
+
+def _straight(text: str) -> str:
+    """Return the text with straight quotes around its literals."""
+    characters = list(text)
+    for token in tokenize(text):
+        if token.kind is TokenKind.UNKNOWN and token.text in _SINGLE_QUOTES:
+            characters[token.span.start] = "'"
+    return "".join(characters)
 
 
 def _word_around(text: str, token: Token) -> str:
@@ -160,16 +182,12 @@ def _find(tokens: Sequence[Token], words: AbstractSet[str], start: int) -> int:
     return len(tokens) - 1
 
 
-def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | None:
+def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> Hint | None:
     first, second, word = tokens[0].word, tokens[min(1, len(tokens) - 1)].word, tokens[index].word
     if first == "UPDATE":
-        hint = _updates_from(text, tokens)
-        if hint is not None:
-            return hint
+        return _updates_from(text, tokens)
     if first == "DELETE":
-        hint = _deletes_from(text, tokens, index)
-        if hint is not None:
-            return hint
+        return _deletes_from(text, tokens, index)
     if first == "MERGE" and (word in {"", "WHEN"} or tokens[index].text == ";"):
         return _insert_without_values(text, tokens, index)
     if first == "INSERT" and word in {"ON", "AS"}:
@@ -177,10 +195,11 @@ def _whole_statement(text: str, tokens: Sequence[Token], index: int) -> str | No
     if (first, second) == ("INSERT", "OVERWRITE"):
         return "Write TRUNCATE TABLE and then INSERT INTO; MERGE replaces rows by their key."
     if first in {"REPLACE", "UPSERT"} or (first, second) == ("INSERT", "OR"):
-        return (
-            "MERGE replaces rows by their key, and inserts the others: MERGE INTO t USING s ON t.key"
-            " = s.key WHEN MATCHED THEN UPDATE SET column = s.column WHEN NOT MATCHED THEN INSERT"
-            " VALUES (s.key, s.column)"
+        return Edit(
+            None,
+            "MERGE INTO t USING s ON t.key = s.key WHEN MATCHED THEN UPDATE SET column = s.column"
+            " WHEN NOT MATCHED THEN INSERT VALUES (s.key, s.column)",
+            "MERGE replaces rows by their key, and inserts the others: {new}",
         )
     return None
 
@@ -209,7 +228,7 @@ def _insert_without_values(text: str, tokens: Sequence[Token], index: int) -> st
     return f"Write INSERT ({', '.join(values)}) VALUES ({', '.join(values.values())})."
 
 
-def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
+def _updates_from(text: str, tokens: Sequence[Token]) -> Hint | None:
     end = len(tokens) - 1
     set_at = _find(tokens, {"SET"}, 1)
     from_at = _find(tokens, {"FROM"}, set_at)
@@ -221,20 +240,18 @@ def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
             "UPDATE reads one table in Trino. Write a MERGE: its WHEN MATCHED has the rows with a"
             " match. The extended dialect has WHEN NOT MATCHED BY SOURCE for the others."
         )
+    condition = _between(text, tokens, where_at + 1, end)
     if join_at < end and (join_at < set_at or from_at < join_at):
-        target, source, condition = _joined(
+        target, source, on = _joined(
             text, tokens, 1 if join_at < set_at else from_at + 1, join_at, set_at
         )
-        further = _between(text, tokens, where_at + 1, end)
-        condition = f"{condition} AND {further}" if further else condition
+        condition = f"{on} AND {condition}" if condition else on
     elif from_at < end:
         target = _between(text, tokens, 1, set_at)
         source = _between(text, tokens, from_at + 1, where_at)
-        condition = _between(text, tokens, where_at + 1, end)
     elif comma_at < set_at < end:
         target = _between(text, tokens, 1, comma_at)
         source = _between(text, tokens, comma_at + 1, set_at)
-        condition = _between(text, tokens, where_at + 1, end)
     else:
         return None
     itself = re.fullmatch(rf"([\w.\"]+?)(?: (?:AS )?{re.escape(target)})?", source, re.IGNORECASE)
@@ -243,13 +260,15 @@ def _updates_from(text: str, tokens: Sequence[Token]) -> str | None:
     changes = _between(text, tokens, set_at + 1, min(from_at, where_at))
     # MERGE assigns to columns without the table's name.
     changes = re.sub(r"(^|, )\w+\.(\w+)(?= =)", r"\1\2", changes)
-    return (
-        "UPDATE reads one table in Trino; MERGE updates the rows that a source matches: MERGE INTO"
-        f" {target} USING {source} ON {condition or _KEY} WHEN MATCHED THEN UPDATE SET {changes}"
+    return Edit(
+        "",
+        f"MERGE INTO {target} USING {source} ON {condition or _KEY} WHEN MATCHED THEN UPDATE SET"
+        f" {changes}",
+        "UPDATE reads one table in Trino; MERGE updates the rows that a source matches: {new}",
     )
 
 
-def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> str | None:
+def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> Hint | None:
     end = len(tokens) - 1
     where_at = _find(tokens, {"WHERE"}, 1)
     join_at = _find(tokens, {"JOIN"}, 1)
@@ -268,10 +287,11 @@ def _deletes_from(text: str, tokens: Sequence[Token], index: int) -> str | None:
     else:
         return None
     condition = _between(text, tokens, where_at + 1, end)
-    return (
-        "DELETE reads one table in Trino; MERGE deletes the rows that a source matches: MERGE INTO"
-        f" {target} USING {source} ON {on} WHEN MATCHED{f' AND {condition}' if condition else ''}"
-        " THEN DELETE"
+    return Edit(
+        "",
+        f"MERGE INTO {target} USING {source} ON {on} WHEN"
+        f" MATCHED{f' AND {condition}' if condition else ''} THEN DELETE",
+        "DELETE reads one table in Trino; MERGE deletes the rows that a source matches: {new}",
     )
 
 
@@ -294,7 +314,7 @@ def _joined(
     )
 
 
-def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> str | None:
+def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> Edit | None:
     row = "EXCLUDED"
     rows_end = index
     if tokens[index].word == "AS":
@@ -334,10 +354,11 @@ def _on_conflict(text: str, tokens: Sequence[Token], index: int) -> str | None:
         f"s.{name.strip()}" for name in columns.strip("()").split(",") if name != "..."
     )
     key = "" if keys else ", and key is the column of its key"
-    return (
-        f"MERGE does this in Trino; s has the new rows{key}: MERGE INTO"
-        f" {target} t USING ({rows}) s {columns} ON {on}{updates} WHEN NOT MATCHED THEN INSERT"
-        f" {columns} VALUES ({values or '...'})"
+    return Edit(
+        "" if keys else None,
+        f"MERGE INTO {target} t USING ({rows}) s {columns} ON {on}{updates} WHEN NOT MATCHED THEN"
+        f" INSERT {columns} VALUES ({values or '...'})",
+        f"MERGE does this in Trino; s has the new rows{key}: {{new}}",
     )
 
 
@@ -363,13 +384,13 @@ def operand_before(text: str, tokens: Sequence[Token], index: int) -> str:
     return _between(text, tokens, start, index)
 
 
-def cast_hint(text: str, tokens: Sequence[Token], index: int) -> str:
+def cast_hint(text: str, tokens: Sequence[Token], index: int) -> Edit:
     end = min(index + 2, len(tokens) - 1)
     if tokens[end].text == "(":
         end = _closed(tokens, end) + 1
     operand = operand_before(text, tokens, index)
     type_text = _between(text, tokens, index + 1, end)
-    return f"Write CAST({operand} AS {trino_type(type_text)}) instead of {operand}::{type_text}."
+    return Edit(f"{operand}::{type_text}", f"CAST({operand} AS {trino_type(type_text)})")
 
 
 def _continues(tokens: Sequence[Token], at: int) -> bool:
@@ -384,51 +405,62 @@ def _continues(tokens: Sequence[Token], at: int) -> bool:
     )
 
 
-def _part(text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> str | None:
+def _part(
+    text: str, tokens: Sequence[Token], index: int, expected: AbstractSet[str]
+) -> Hint | None:
     token, first = tokens[index], tokens[0].word
-    before = tokens[index - 1] if index else None
+    before = tokens[max(index - 1, 0)]
     following = tokens[min(index + 1, len(tokens) - 1)]
     for at in range(index, max(index - 3, 0), -1):
         if tokens[at].text == "::" and at + 1 < len(tokens) - 1:
             return cast_hint(text, tokens, at)
     if token.word == "OFFSET" and any(one.word == "LIMIT" for one in tokens[:index]):
-        return f"OFFSET comes before LIMIT: OFFSET {following.text} LIMIT {tokens[index - 1].text}"
-    if before is not None and before.word == "LIMIT" and following.text == ",":
+        limit, offset = f"LIMIT {tokens[index - 1].text}", f"OFFSET {following.text}"
+        return Edit(f"{limit} {offset}", f"{offset} {limit}", "OFFSET comes before LIMIT: {new}")
+    if before.word == "LIMIT" and following.text == ",":
         return None
     if token.text == "," and index > 1 and tokens[index - 2].word == "LIMIT":
-        return f"Write OFFSET {tokens[index - 1].text} LIMIT {following.text}."
-    if before is not None and (tokens[index - 2].word, before.word) == ("SELECT", "TOP"):
-        return f"Write LIMIT {token.text} at the end instead of TOP {token.text}."
-    if "'INTO'" in expected and before is not None and before.word in {"MERGE", "INSERT"}:
-        return f"Write {before.word} INTO {token.text}."
-    if "'FROM'" in expected and before is not None and before.word == first == "DELETE":
-        return f"Write DELETE FROM {token.text}."
+        skipped, count = tokens[index - 1].text, following.text
+        return Edit(f"LIMIT {skipped}, {count}", f"OFFSET {skipped} LIMIT {count}", WRITE)
+    if before.word == "TOP" and tokens[index - 2].word == "SELECT":
+        return edit_at_end(f"TOP {token.text}", f"LIMIT {token.text}")
+    if "'INTO'" in expected and before.word in {"MERGE", "INSERT"}:
+        return _with_word(before.word, "INTO", token)
+    if "'FROM'" in expected and before.word == first == "DELETE":
+        return _with_word(first, "FROM", token)
     if first == "TRUNCATE" and index == 1:
-        return f"Write TRUNCATE TABLE {token.text}."
+        return _with_word(first, "TABLE", token)
     if first == "INSERT" and token.word == "DEFAULT" and following.word == "VALUES":
         return "Write VALUES with a value for each column; NULL where you have none."
     if token.text == ")" and not any(one.text == "(" for one in tokens[:index]):
-        return "Leave ) out; no parenthesis is open."
+        return Edit(")", "", "Leave ) out; no parenthesis is open.")
     if token.kind is TokenKind.END and "')'" in expected:
         return "Write ) where the parenthesis closes."
     if "'END'" in expected and not any(one.word == "END" for one in tokens[index:]):
-        return f"Write END before {token.text}; CASE needs it." if token.text else "Write END."
+        return put_before("END", token.text, "; CASE needs it.") if token.text else "Write END."
     if "'THEN'" in expected and token.word in {"UPDATE", "DELETE", "INSERT"}:
-        return f"Write THEN before {token.text}."
+        return put_before("THEN", token.text)
     if (
-        before is not None
-        and before.kind is TokenKind.STRING
+        before.kind is TokenKind.STRING
         and token.kind is TokenKind.WORD
         and before.span.end == token.span.start
     ):
-        return f"Double a quote within a text: {before.text}'{token.text}'."
+        return Edit(
+            f"{before.text}{token.text}",
+            f"{before.text}'{token.text}",
+            "Double a quote within a text: {new}'.",
+        )
     if "'SET'" in expected and first == "UPDATE" and token.kind is TokenKind.WORD:
         return "UPDATE takes no alias in Trino; write the table's name before its columns, or none."
     if first == "DELETE" and "'WHERE'" in expected and token.kind is TokenKind.WORD:
         return "DELETE takes no alias in Trino; remove it, also before the columns."
-    if before is not None and before.word == "INTERVAL" and token.kind is TokenKind.INTEGER:
+    if before.word == "INTERVAL" and token.kind is TokenKind.INTEGER:
         return f"Write the number in quotes: INTERVAL '{token.text}' {following.text}."
     return _INSTEAD.get(token.word)
+
+
+def _with_word(first: str, word: str, token: Token) -> Edit:
+    return Edit(f"{first} {token.text}", f"{first} {word} {token.text}", WRITE)
 
 
 def _reserved(tokens: Sequence[Token], index: int, expected: AbstractSet[str]) -> str | None:

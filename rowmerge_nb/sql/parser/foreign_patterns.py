@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import astuple
 from functools import cache
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.errors import Edit, Hint
 from rowmerge_nb.sql.functions.foreign_names import trino_type
-from rowmerge_nb.sql.parser.foreign_forms import operand_before
+from rowmerge_nb.sql.parser.foreign_forms import WRITE, edit_at_end, operand_before, put_before
 from rowmerge_nb.sql.parser.tokens import TokenKind
 
 if TYPE_CHECKING:
@@ -36,8 +38,14 @@ _BLOCK: Final = (
     " statements, separated by semicolons."
 )
 _PYTHON: Final = "Python code belongs in a cell without %%merge."
+_NO_COMMA: Final = Edit(",", "", "Remove the comma before %1.")
 
-PATTERNS: Final[tuple[tuple[str, str], ...]] = (
+
+def _without(old: str, more: str = ".") -> Edit:
+    return Edit(old, "", f"Leave {{old}} out{more}")
+
+
+PATTERNS: Final[tuple[tuple[str, Hint], ...]] = (
     # -- values of Python
     (
         r"§\{ \{",
@@ -47,15 +55,15 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"§\$? ?\{ ([\w.]+) \}", _PLACEHOLDER),
     (r"\$ §\{ ([\w.]+) \}", _PLACEHOLDER),
     (r"§\$ ?\$", "Write text in single quotes instead of $$."),
-    (r"§& ?&", "Write AND instead of &&."),
+    (r"§& ?&", Edit("&&", "AND")),
     (
         (
             r"\b(?!(?:LIMIT|OFFSET|AND|OR|WHERE|BETWEEN|IN|LIKE|THEN|ELSE|SELECT|SET|BY|FROM|INTO|TABLE)\b)"
             r"([A-Za-z_][\w.]*) §: ([A-Za-z_][\w.]*)"
         ),
-        "Write json_extract_scalar(%1, '$.%2') instead of %1:%2.",
+        Edit("%1:%2", "json_extract_scalar(%1, '$.%2')"),
     ),
-    (r"RETURNING .*§\$ ?action\b", "Write merge_action() instead of $action."),
+    (r"RETURNING .*§\$ ?action\b", Edit("$action", "merge_action()")),
     (r"§[$:&] ?([A-Za-z_]\w*)", _PLACEHOLDER),
     (r"§IN \( [$:&@%] ?(\w+)", _PLACEHOLDER),
     (r"§IN \( \{ (\w+) \}", _PLACEHOLDER),
@@ -109,7 +117,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"^§(?:EXEC|CALL) (\S+)", "Write CALL catalog.schema.procedure(...)."),
     (r"^§(?:PRINT|ECHO) (\S+)", "Write SELECT %1."),
     (r"^§ASSERT\b", "Write SELECT and the condition."),
-    (r" §IF (?:NOT )?MATCHED\b", "Write WHEN instead of IF."),
+    (r" §IF (?:NOT )?MATCHED\b", Edit("IF", "WHEN")),
     (
         r"^§(?:OPTIMIZE|VACUUM)(?: TABLE)? ([\w.\"]+)",
         (
@@ -145,11 +153,11 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"^(?:WITH|SELECT) .* AS §FROM\b", "Write a name behind AS, or leave AS out."),
     (r"^WITH (\w+) AS §SELECT\b", "Write parentheses around the query: WITH %1 AS (SELECT ...)."),
     (r"^WITH (\w+) \( §SELECT\b", "Write AS before the query: WITH %1 AS (SELECT ...)."),
-    (r"^WITH .*\) , §(SELECT)\b", "Remove the comma before %1."),
+    (r"^WITH .*\) , §(SELECT)\b", _NO_COMMA),
     (r"\bAS §FROM ([\w.\"]+)", "Write AS SELECT * FROM %1."),
     (r"^§PIVOT\b|PIVOT \( ?\w* ?§?\(", "Write one aggregate with FILTER (WHERE ...) per column."),
     (
-        r"^INSERT §IGNORE INTO ([\w.\"]+)",
+        r"^INSERT §IGNORE (?:INTO |(?!\(|VALUES|SELECT))([\w.\"]+|`\S+)?",
         "Write MERGE INTO %1 USING (...) s ON a.id = s.id WHEN NOT MATCHED THEN INSERT VALUES (...).",
     ),
     (r"UNPIVOT §?\(|^§UNPIVOT\b", "Write CROSS JOIN UNNEST(ARRAY[a, b]) instead of UNPIVOT."),
@@ -184,7 +192,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     # -- CREATE, DROP, ALTER
     (
         r"^(CREATE|DROP) §DATABASE(?: IF(?: NOT)? EXISTS)? ([\w.\"]+)",
-        "Write %1 SCHEMA %2 instead of DATABASE.",
+        Edit("DATABASE", "SCHEMA", "Write %1 {new} %2 instead of {old}."),
     ),
     (r"(CREATE(?: OR REPLACE)?) §(?:TEMP|TEMPORARY|GLOBAL|LOCAL) .*?\bVIEW\b", "Write %1 VIEW."),
     (
@@ -206,8 +214,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         ),
         "Tables, views and schemas can be created here, and no %1.",
     ),
-    (r"^DROP §([a-z_][\w.]*)$", "Write DROP TABLE %1."),
-    (r"^DROP .* §(CASCADE|RESTRICT|PURGE|CONSTRAINTS)\b", "Leave %1 out."),
+    (r"^DROP §([a-z_][\w.]*)$", Edit("DROP %1", "DROP TABLE %1", WRITE)),
+    (r"^DROP .* §(CASCADE|RESTRICT|PURGE|CONSTRAINTS)\b", _without("%1")),
     (r"TABLE ([\w.\"]+) §LIKE ([\w.\"]+)", "Write CREATE TABLE %1 (LIKE %2)."),
     (r"TABLE ([\w.\"]+) §CLONE ([\w.\"]+)", "Write CREATE TABLE %1 AS SELECT * FROM %2."),
     (r"^CREATE .*TABLE ([\w.\"]+) §$", "Write its columns: CREATE TABLE %1 (id bigint)."),
@@ -218,7 +226,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "Trino has no such constraint of a column but NOT NULL; leave it out.",
     ),
     (r"^CREATE .*, (?:INDEX|KEY) §\(", "There are no indexes; leave it out."),
-    (r"^CREATE .* §NULL\b", "Leave NULL out; columns accept it unless they are NOT NULL."),
+    (r"^CREATE .* §NULL\b", _without("NULL", "; columns accept it unless they are NOT NULL.")),
     (r"\bENUM \( §'", "There is no type ENUM; write varchar."),
     (r"\bvarchar \( §max", "Write varchar for text of any length."),
     (
@@ -239,8 +247,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         ),
         "Leave it out; properties of the store's table are written WITH (name = value).",
     ),
-    (r"^CREATE .*TABLE [\w.\"]+ §(SELECT|WITH|VALUES)\b", "Write AS before %1."),
-    (r" IF (?:NOT )?§EXIST\b", "Write EXISTS instead of EXIST."),
+    (r"^CREATE .*TABLE [\w.\"]+ §(SELECT|WITH|VALUES)\b", put_before("AS", "%1")),
+    (r" IF (?:NOT )?§EXIST\b", Edit("EXIST", "EXISTS")),
     (
         r"^CREATE (?:OR REPLACE )?TABLE ([\w.\"]+) §(\w+) <type>",
         "Write the columns in parentheses: CREATE TABLE %1 (%2 %t3).",
@@ -262,7 +270,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             r"ALTER TABLE ([\w.\"]+) ADD §(?:COLUMNS? )?(?:\( )?(?!COLUMNS?\b|\()([\w.\"]+) <type>"
             r"((?: [^\s,()]+)*)(?: \))?$"
         ),
-        "Write ALTER TABLE %1 ADD COLUMN %2 %t3%4.",
+        Edit("", "ALTER TABLE %1 ADD COLUMN %2 %t3%4", WRITE),
     ),
     (
         r"ALTER TABLE ([\w.\"]+) ADD §(?!CONSTRAINT|PRIMARY|UNIQUE|CHECK|FOREIGN|INDEX)",
@@ -273,11 +281,11 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             r"ALTER TABLE ([\w.\"]+) (?:§?MODIFY|ALTER)(?: COLUMN)? (?:\( )?§?(?!COLUMN\b)([\w.\"]+)"
             r" §?(?:TYPE )?(?!(?:SET|DROP|ADD|FIRST|AFTER)\b)<type>"
         ),
-        "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %t3.",
+        Edit("", "ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %t3", WRITE),
     ),
     (
         r"ALTER TABLE ([\w.\"]+) §CHANGE(?: COLUMN)? ([\w.\"]+) (?:TYPE|\2) <type>",
-        "Write ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %t3.",
+        Edit("", "ALTER TABLE %1 ALTER COLUMN %2 SET DATA TYPE %t3", WRITE),
     ),
     (
         r"ALTER TABLE ([\w.\"]+) §CHANGE(?: COLUMN)? ([\w.\"]+) ([\w.\"]+) <type>",
@@ -294,26 +302,17 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"ALTER TABLE ([\w.\"]+) RENAME §(\S+) TO", "Write ALTER TABLE %1 RENAME COLUMN %2 TO."),
     (
         r"ALTER TABLE ([\w.\"]+) RENAME COLUMN (\S+) §(\S+)$",
-        "Write ALTER TABLE %1 RENAME COLUMN %2 TO %3.",
+        Edit("", "ALTER TABLE %1 RENAME COLUMN %2 TO %3", WRITE),
     ),
-    (r"ALTER TABLE ([\w.\"]+) DROP §(\w+)$", "Write ALTER TABLE %1 DROP COLUMN %2."),
+    (r"ALTER TABLE ([\w.\"]+) DROP §(\w+)$", Edit("", "ALTER TABLE %1 DROP COLUMN %2", WRITE)),
     # -- INSERT, UPDATE, DELETE
-    (
-        r"^(INSERT INTO|DELETE FROM|UPDATE|ANALYZE) §TABLE ([\w.\"]+)",
-        "Leave TABLE out: %1 %2.",
-    ),
-    (
-        r"^INSERT INTO ([\w.\"]+) §SET (\w+) = (\S+)",
-        "Write INSERT INTO %1 (%2) VALUES (%3).",
-    ),
+    (r"^(INSERT INTO|DELETE FROM|UPDATE|ANALYZE) §TABLE ([\w.\"]+)", "Leave TABLE out: %1 %2."),
+    (r"^INSERT INTO ([\w.\"]+) §SET (\w+) = (\S+)", "Write INSERT INTO %1 (%2) VALUES (%3)."),
     (
         r"^INSERT INTO ([\w.\"]+) (?:\( .* \) )?§BY NAME",
         "Write the columns twice: INSERT INTO %1 (a, b) SELECT a, b.",
     ),
-    (
-        r"^INSERT §ALL\b",
-        "Write one INSERT INTO for each table, or several rows behind VALUES.",
-    ),
+    (r"^INSERT §ALL\b", "Write one INSERT INTO for each table, or several rows behind VALUES."),
     (
         r"§OUTPUT\b",
         (
@@ -326,14 +325,8 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         "Trino has no TOP; choose the rows by a condition: WHERE id IN (SELECT id FROM ... LIMIT 1).",
     ),
     (r"\bNEXT §?VALUE §?FOR\b", "There are no sequences; write the key's values."),
-    (
-        r"^(UPDATE|DELETE)(?: SET §\w| §WHERE\b)",
-        "The table's name is missing after %1.",
-    ),
-    (
-        r"^UPDATE ([\w.\"]+) §(WHERE .*) (SET .*)",
-        "Write SET before WHERE: UPDATE %1 %3 %2.",
-    ),
+    (r"^(UPDATE|DELETE)(?: SET §\w| §WHERE\b)", "The table's name is missing after %1."),
+    (r"^UPDATE ([\w.\"]+) §(WHERE .*) (SET .*)", "Write SET before WHERE: UPDATE %1 %3 %2."),
     (r"\bSET (\w+) §('[^']*'|\d+)", "Write %1 = %2."),
     (
         r"^INSERT INTO ([\w.\"]+) §(?!DEFAULT\b)(\w+(?: , \w+)*) (?:VALUES|SELECT)\b",
@@ -341,23 +334,24 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (r"\bVALUES .*\) §\(", "Write a comma between the rows."),
     (r"^DELETE §\* FROM ([\w.\"]+)", "Write DELETE FROM %1."),
-    (
-        r"^UPDATE ([\w.\"]+) §(\w+) = (\S+)",
-        "Write SET before the columns: UPDATE %1 SET %2 = %3.",
-    ),
+    (r"^UPDATE ([\w.\"]+) §(\w+) = (\S+)", "Write SET before the columns: UPDATE %1 SET %2 = %3."),
     (
         r"^(?:UPDATE|DELETE FROM) ([\w.\"]+) .*§(?:LIMIT\b|ORDER BY\b)|^(?:DELETE FROM) ([\w.\"]+) §LIMIT",
         "Choose the rows by a condition: WHERE id IN (SELECT id FROM ... LIMIT 1).",
     ),
     (
         r"^UPDATE §OR (ABORT|FAIL|IGNORE|REPLACE|ROLLBACK)\b",
-        "Leave OR %1 out; an error undoes the whole UPDATE.",
+        _without("OR %1", "; an error undoes the whole UPDATE."),
     ),
     (r"SET ([\w.]+) §\[", "Assign the whole array: %1 = concat(...), or transform(%1, x -> ...)."),
     (r"CURRENT §?OF\b", "There are no cursors; write a condition on the key."),
     (
-        r"§OVERRIDING (?:SYSTEM|USER) VALUE",
-        "Leave OVERRIDING out; the store refuses values that it must number itself.",
+        r"§OVERRIDING (SYSTEM|USER) VALUE",
+        Edit(
+            "OVERRIDING %1 VALUE",
+            "",
+            "Leave OVERRIDING out; the store refuses values that it must number itself.",
+        ),
     ),
     (
         r"^INSERT INTO ([\w.\"]+) §REPLACE (?:WHERE|USING|ON)\b",
@@ -374,24 +368,24 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         r"^WITH .*\( §(DELETE|INSERT|UPDATE|MERGE)\b",
         "A query of WITH changes no rows; run the %1 as a statement of its own.",
     ),
-    (r"AS (?:NOT )?§?(?:NOT )?MATERIALIZED \(", "Leave MATERIALIZED out."),
+    (r"AS (?:NOT )?§?(?:NOT )?MATERIALIZED \(", _without("MATERIALIZED")),
     # -- MERGE
     (r"^MERGE .* USING §(SELECT|VALUES)\b", "Write parentheses around it: USING (%1 ...) s."),
-    (r"^MERGE (?:(?! (?:ON|WHEN) ).)* §WHERE\b", "Write ON instead of WHERE."),
-    (r"^MERGE (?:(?! USING ).)* §FROM\b", "Write USING instead of FROM."),
+    (r"^MERGE (?:(?! (?:ON|WHEN) ).)* §WHERE\b", Edit("WHERE", "ON")),
+    (r"^MERGE (?:(?! USING ).)* §FROM\b", Edit("FROM", "USING")),
     (
         r"^MERGE INTO ((?:(?! USING ).)+) §ON (.+) USING ((?:(?! USING ).)+) WHEN\b",
         "Write USING before ON: MERGE INTO %1 USING %3 ON %2 and the clauses.",
     ),
-    (r"^MERGE (?:(?! WHEN ).)* §THEN INSERT\b", "Write WHEN NOT MATCHED before THEN."),
-    (r"^MERGE (?:(?! WHEN ).)* §THEN\b", "Write WHEN MATCHED before THEN."),
-    (r" WHEN MATCHED .* §ELSE INSERT\b", "Write WHEN NOT MATCHED THEN instead of ELSE."),
-    (r" THEN §SET\b", "Write UPDATE before SET."),
+    (r"^MERGE (?:(?! WHEN ).)* §THEN INSERT\b", put_before("WHEN NOT MATCHED", "THEN")),
+    (r"^MERGE (?:(?! WHEN ).)* §THEN\b", put_before("WHEN MATCHED", "THEN")),
+    (r" WHEN MATCHED .* §ELSE INSERT\b", Edit("ELSE", "WHEN NOT MATCHED THEN")),
+    (r" THEN §SET\b", put_before("UPDATE", "SET")),
     (
         r" THEN (?:UPDATE|DELETE|INSERT) §((?:(?:FROM|INTO) )?[\w.\"]+)(?= (?:SET|\(|VALUES|WHEN)|$)",
-        "Leave %1 out; MERGE INTO names the table.",
+        _without("%1", "; MERGE INTO names the table."),
     ),
-    (r" THEN UPDATE SET .* §FROM ([\w.\"]+)", "Leave FROM %1 out; USING names the source."),
+    (r" THEN UPDATE SET .* §FROM ([\w.\"]+)", _without("FROM %1", "; USING names the source.")),
     (
         r"^MERGE INTO [\w.]+ (?:AS )?(\w+) USING [\w.]+ (?:AS )?(\w+) §WHEN\b",
         "Write ON and its condition before WHEN, such as ON %1.id = %2.id.",
@@ -437,7 +431,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     ),
     (
         r"\b(IS NOT|IS) §(None|NaN|NaT|NA)\b",
-        "Write %1 NULL instead of %2; pandas' NaN is NULL here.",
+        Edit("%2", "NULL", "Write %1 {new} instead of {old}; pandas' NaN is NULL here."),
     ),
     (r"THEN INSERT (?:\( .* \) )?§SELECT\b", "Write VALUES (...) with the source's columns."),
     (
@@ -452,17 +446,18 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"VALUES §(\w+)$", "Write the values in parentheses: VALUES (%1.a, %1.b)."),
     (r"§IN \( [^()]*, \)", "Remove the comma before the parenthesis."),
     # -- commas and words at the wrong place
-    (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION|\))", "Remove the comma before %1."),
+    (r", §\)", Edit(", )", ")", "Remove the comma before {new}.")),
+    (r", §(FROM|WHERE|WHEN|GROUP|ORDER|HAVING|UNION)", _NO_COMMA),
     (r"\bFETCH .* ROWS? §$", "Write ONLY behind ROWS."),
-    (r", §$", "Remove the comma at the end."),
+    (r", §$", Edit(",", "", "Remove the comma at the end.")),
     (r"(=|<|>|\+|-|/|\bLIKE|\bESCAPE|\bIN|\bBETWEEN) §$", "A value is missing after %1."),
     (r"§IN \( [^()]*$", "Write ) where the parenthesis closes."),
     (r"\b(WHERE|AND|OR|ON) (?:NOT )?§IN\b", "A column is missing after %1."),
-    (r"\b(?:WHERE|AND|OR|ON) [^,]*\bNOT §NULL\b", "Write IS NOT NULL instead of NOT NULL."),
-    (r"\bJOIN \S+(?: AS)?(?: \w+)? §WHERE\b", "Write ON instead of WHERE."),
-    (r"\bJOIN [\w.\"]+ (\w+) §\.", "Write ON before %1."),
+    (r"\b(?:WHERE|AND|OR|ON) [^,]*\bNOT §NULL\b", Edit("NOT NULL", "IS NOT NULL")),
+    (r"\bJOIN \S+(?: AS)?(?: \w+)? §WHERE\b", Edit("WHERE", "ON")),
+    (r"\bJOIN [\w.\"]+ (\w+) §\.", put_before("ON", "%1")),
     (r"\bJOIN .* USING §(\w+)", "Write USING (%1)."),
-    (r"SELECT \* §([\w.\"]+)(?= (?:WHERE|GROUP|ORDER|LIMIT)\b|$)", "Write FROM before %1."),
+    (r"SELECT \* §([\w.\"]+)(?= (?:WHERE|GROUP|ORDER|LIMIT)\b|$)", put_before("FROM", "%1")),
     (
         r"\b(AND|OR|NOT|ON|WHERE) §(?:AND\b|OR\b|WHEN\b|THEN\b|FROM\b|(?:GROUP|ORDER) BY\b|$)",
         "A condition is missing after %1.",
@@ -477,26 +472,23 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
         r"FROM (?:generate_series|range|generate_array) §\( (.*?) \)",
         "Write FROM UNNEST(sequence(1, 10)) AS s (x).",
     ),
-    (
-        r"\b(FROM|JOIN|USING) (?:read_|scan_)(csv|json|parquet)\w* §\( ('[^']*')",
-        _FRAME_OF_FILE,
-    ),
-    (
-        r"\b(FROM|JOIN|USING) §(?='[^']*\.(csv|json|parquet)')('[^']*')",
-        _FRAME_OF_FILE,
-    ),
+    (r"\b(FROM|JOIN|USING) (?:read_|scan_)(csv|json|parquet)\w* §\( ('[^']*')", _FRAME_OF_FILE),
+    (r"\b(FROM|JOIN|USING) §(?='[^']*\.(csv|json|parquet)')('[^']*')", _FRAME_OF_FILE),
     (r"\b(FROM|JOIN|USING) (?:read_\w+|scan_\w+|parquet_scan|csv) §\(", f"{_FILE}: %1 frame."),
     (r"\b(FROM|JOIN|USING) §'[^']*'", f"{_FILE}: %1 frame."),
     (r"LATERAL FLATTEN \(.*§=>", "Write CROSS JOIN UNNEST(array) AS x (value)."),
     (r"LATERAL §VIEW (?:OUTER )?\w+ \( (\S+) \)", "Write CROSS JOIN UNNEST(%1) AS x (value)."),
     (r"(?:FROM|JOIN) (\w+) §\(", "Write a function of tables as TABLE(%1(...))."),
-    (r"\bCROSS §APPLY\b", "Write CROSS JOIN LATERAL (...) instead of CROSS APPLY."),
+    (
+        r"\bCROSS §APPLY\b",
+        Edit("CROSS APPLY", "CROSS JOIN LATERAL", "Write {new} (...) instead of {old}."),
+    ),
     (r"\bOUTER §APPLY\b", "Write LEFT JOIN LATERAL (...) ON true instead of OUTER APPLY."),
     (r"LEFT §ANTI JOIN (\S+)", "Write WHERE NOT EXISTS (SELECT 1 FROM %1 WHERE ...)."),
     (r"LEFT §SEMI JOIN (\S+)", "Write WHERE EXISTS (SELECT 1 FROM %1 WHERE ...)."),
-    (r"§(WITH \( (?:\w*LOCKX?|READPAST|SERIALIZABLE)\b[^()]*\))", "Leave %1 out."),
+    (r"§(WITH \( (?:\w*LOCKX?|READPAST|SERIALIZABLE)\b[^()]*\))", _without("%1")),
     (r"\( \+ §\)", "Write LEFT JOIN ... ON instead of (+)."),
-    (r"§?MINUS §?SELECT\b", "Write EXCEPT instead of MINUS."),
+    (r"§?MINUS §?SELECT\b", Edit("MINUS", "EXCEPT")),
     (
         r"CONNECT §BY\b|START §WITH\b",
         "Write WITH RECURSIVE t (columns) AS (...) instead of CONNECT BY.",
@@ -508,7 +500,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             " instead of QUALIFY."
         ),
     ),
-    (r"FOR §(UPDATE|SHARE)\b", "Leave FOR %1 out; Trino locks no rows."),
+    (r"FOR §(UPDATE|SHARE)\b", _without("FOR %1", "; Trino locks no rows.")),
     (r"FOR §SYSTEM_TIME AS OF", "Write FOR TIMESTAMP AS OF."),
     (r"FROM ([\w.\"]+) AS OF §", _VERSION),
     (r"(?:FROM|JOIN|USING) ([\w.\"]+) VERSION §AS OF (\d+)", "Write %1 FOR VERSION AS OF %2."),
@@ -532,7 +524,7 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
             " = 1 around it."
         ),
     ),
-    (r"SELECT TOP \( (\d+) \) ", "Write LIMIT %1 at the end instead of TOP (%1)."),
+    (r"SELECT TOP \( (\d+) \) ", edit_at_end("TOP (%1)", "LIMIT %1")),
     (
         r"§INTO (?:# ?)?([\w.\"]+) FROM",
         "Write CREATE TABLE %1 AS SELECT ... instead of SELECT INTO.",
@@ -562,47 +554,47 @@ PATTERNS: Final[tuple[tuple[str, str], ...]] = (
     (r"ARRAY \( §SELECT", "Write (SELECT array_agg(x) FROM t)."),
     (r"COUNT \( DISTINCT §\*", "Write count(*) of a subquery with SELECT DISTINCT *."),
     (r"(\S+) §for (\w+) in\b", "Write transform(array, %2 -> ...) instead of a comprehension."),
-    (r"\bAS §'([\w ]+)'", "Write AS \"%1\" instead of AS '%1'."),
+    (r"\bAS §'([\w ]+)'", Edit("AS '%1'", 'AS "%1"')),
     # -- operators
     (
         r"(?!NOT\b)([\w.\"]+|\)) ((?:NOT )?)§ILIKE (?!ANY\b|ALL\b)('[^']*'|[\w.\"]+)(?![\w.]| \()",
-        "Write lower(%1) %2LIKE lower(%3) instead of %1 %2ILIKE %3.",
+        Edit("%1 %2ILIKE %3", "lower(%1) %2LIKE lower(%3)"),
     ),
     (
         r"(?!NOT\b)([\w.\"]+|\)) ((?:NOT )?)§(RLIKE|REGEXP) ('[^']*'|[\w.\"]+)(?![\w.]| \()",
-        "Write %2regexp_like(%1, %4) instead of %1 %2%3 %4.",
+        Edit("%1 %2%3 %4", "%2regexp_like(%1, %4)"),
     ),
     (r"§(RLIKE|REGEXP)\b", "Write regexp_like(a, b) instead of a %1 b."),
-    (r"\bBETWEEN (\S+) §, (\S+)", "Write BETWEEN %1 AND %2 instead of BETWEEN %1, %2."),
+    (r"\bBETWEEN (\S+) §, (\S+)", Edit("BETWEEN %1, %2", "BETWEEN %1 AND %2")),
     (
         r"§?\bIN §?((?:\d+|'[^']*')(?: , (?:\d+|'[^']*'))*)",
         "Write parentheses around the values: IN (%1).",
     ),
     (r"(\S+) §~ \* ('[^']*')", "Write regexp_like(%1, '(?i)...') instead of ~*."),
-    (r"(\S+) §~ ('[^']*')", "Write regexp_like(%1, %2) instead of %1 ~ %2."),
-    (r"(\S+) §! ~ \*? ?('[^']*')", "Write NOT regexp_like(%1, %2) instead of %1 !~ %2."),
+    (r"(\S+) §~ ('[^']*')", Edit("%1 ~ %2", "regexp_like(%1, %2)")),
+    (r"(\S+) §! ~ \*? ?('[^']*')", Edit("%1 !~ %2", "NOT regexp_like(%1, %2)")),
     (r"(\S+) §GLOB ('[^']*')", "Write %1 LIKE 'a%' or regexp_like(%1, '^a') instead of GLOB."),
-    (r"(\S+) §SIMILAR TO ('[^']*')", "Write regexp_like(%1, %2) instead of %1 SIMILAR TO %2."),
-    (r"<= §>", "Write IS NOT DISTINCT FROM instead of <=>."),
+    (r"(\S+) §SIMILAR TO ('[^']*')", Edit("%1 SIMILAR TO %2", "regexp_like(%1, %2)")),
+    (r"<= §>", Edit("<=>", "IS NOT DISTINCT FROM")),
     (r"§&", "Write bitwise_and(a, b) instead of a & b."),
-    (r"\|\| \S+ §=", "Write OR instead of ||, which joins texts."),
-    (r"§! ", "Write NOT instead of !."),
+    (r"\|\| \S+ §=", Edit("||", "OR", "Write {new} instead of {old}, which joins texts.")),
+    (r"§! ", Edit("!", "NOT")),
     (r"§\^", "Write power(a, b), or bitwise_xor(a, b), instead of a ^ b."),
     (r"(\S+) DIV §(\S+)", "Write %1 / %2; integers divide without a remainder."),
     (r"(\S+) / §/ (\S+)", "Write %1 / %2; integers divide without a remainder."),
-    (r"(\S+) \* §\* (\S+)", "Write power(%1, %2) instead of %1 ** %2."),
+    (r"(\S+) \* §\* (\S+)", Edit("%1 ** %2", "power(%1, %2)")),
     (r"< §<|(?<!-)> §>", "Write bitwise_left_shift(a, n) or bitwise_right_shift(a, n)."),
     (r"([\w.]+) -> ?§> ('[^']*')", "Write json_extract_scalar(%1, '$.name') instead of ->>."),
-    (r"§: =", "Write = instead of :=."),
-    (r"§=>", "Write >= instead of =>."),
-    (r"= §<", "Write <= instead of =<."),
+    (r"§: =", Edit(":=", "=")),
+    (r"§=>", Edit("=>", ">=")),
+    (r"= §<", Edit("=<", "<=")),
 )
 """A pattern of a statement's tokens with § before the wrong one, and the hint, in which %1 is the
 first group; the first pattern that fits counts.
 """
 
 
-def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> str | None:
+def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> Hint | None:
     """Return the hint of the first pattern that fits the tokens around the wrong one."""
     line = _line(text, tokens, index)
     for pattern, hint in PATTERNS:
@@ -615,16 +607,20 @@ def pattern_hint(text: str, tokens: Sequence[Token], index: int) -> str | None:
                 for number, group in enumerate(match.groups(), 1)
                 if group is not None
             ]
-            return re.sub(
-                r"%(t?)(\d)",
-                lambda number, groups=groups: (  # type: ignore[misc]
-                    trino_type(_group(groups, int(number[2])).replace(" (", "("))
-                    if number[1]
-                    else _group(groups, int(number[2]))
-                ),
-                hint,
-            )
+            if isinstance(hint, str):
+                return _filled(hint, groups)
+            return Edit(*(_filled(words, groups) for words in astuple(hint)))
     return None
+
+
+def _filled(template: str, groups: Sequence[str]) -> str:
+    def group(reference: re.Match[str]) -> str:
+        number = int(reference[2])
+        text = groups[number - 1] if number <= len(groups) else "..."
+        text = text.replace("( ", "(").replace(" )", ")").replace(" ,", ",").replace("§", "")
+        return trino_type(text.replace(" (", "(")) if reference[1] else text
+
+    return re.sub(r"%(t?)(\d)", group, template)
 
 
 def _operand(text: str, tokens: Sequence[Token], index: int) -> str:
@@ -637,11 +633,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     # A quoted part may have any characters.
     pattern = pattern.replace(r"[\w.\"]+", _NAME).replace("<type>", _TYPE)
     return re.compile(pattern, re.IGNORECASE | re.DOTALL)
-
-
-def _group(groups: Sequence[str], number: int) -> str:
-    text = groups[number - 1] if number <= len(groups) else "..."
-    return text.replace("( ", "(").replace(" )", ")").replace(" ,", ",").replace("§", "")
 
 
 def _line(text: str, tokens: Sequence[Token], index: int) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import AnalysisError, ParseError
+from rowmerge_nb.base.errors import AnalysisError, Hint, ParseError
 from rowmerge_nb.sql.parser.foreign_forms import cast_hint
 from rowmerge_nb.sql.parser.json_calls import json_constructor, json_lookup
 from rowmerge_nb.sql.parser.literals import LITERALS, STRINGS
@@ -629,6 +629,7 @@ class PrimaryReader(WindowReader):
         method_index = self.index - 1
         method = self.tokens[method_index]
         self.method_arguments()
+        hint: Hint
         if static and self.tokens[start].text.lower() in _TYPES_OF_METHODS:
             hint = f"Call a function: {self.text[method.span.start : self.span_from(start).end]}."
         elif static:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
+from rowmerge_nb.base.errors import Edit, Hint
 from rowmerge_nb.base.names import quoted
 from rowmerge_nb.sql.functions.foreign_names import TYPES
 from rowmerge_nb.sql.parser.foreign_forms import STRUCTURE
@@ -29,19 +30,20 @@ _TYPES: Final = frozenset(
 """What follows a column's name in a definition."""
 
 
-def bracketed_name_hint(text: str, token: Token) -> str | None:
+def bracketed_name_hint(text: str, token: Token) -> Edit | None:
     matches = list(_BRACKETED.finditer(text))
     for match in matches:
         if match.start() <= token.span.start < match.end():
             if match[1].lower() == "dbo" and text[match.end() : match.end() + 1] == ".":
-                return f"Leave {match[0]}. out."
+                return Edit("", _without_brackets(text), f"Leave {match[0]}. out.")
             others = len({other[1] for other in matches}) > 1
             more = ", and other names in brackets likewise" if others else ""
-            return f"Write {quoted(match[1])} instead of {match[0]}{more}."
+            hint = f"Write {quoted(match[1])} instead of {match[0]}{more}."
+            return Edit("", _without_brackets(text), hint)
     return None
 
 
-def without_brackets(text: str) -> str:
+def _without_brackets(text: str) -> str:
     """Return the text with all names in double quotes, and without dbo."""
     starts = {token.span.start for token in tokenize(text)}
 
@@ -56,7 +58,7 @@ def without_brackets(text: str) -> str:
 
 def split_name_hint(
     text: str, tokens: Sequence[Token], index: int, *, separable: bool
-) -> str | None:
+) -> Hint | None:
     """Return a hint if words before the token at an index, and it, may be one name.
 
     ``separable`` says that the words may be a list without its commas as well.
@@ -66,7 +68,11 @@ def split_name_hint(
     token, before = tokens[index], tokens[max(index - 1, 0)]
     if before.word in _HALVES and _is_part(token):
         name = quoted(f"{before.text} {token.text}")
-        return f"Write {before.word} BY; a name such as {name} needs double quotes."
+        return Edit(
+            before.word,
+            f"{before.word} BY",
+            f"Write {{new}}; a name such as {name} needs double quotes.",
+        )
     first = index
     while first and _is_part(tokens[first - 1]):
         first -= 1

@@ -120,18 +120,16 @@ def _offer_extended(text: str, error: RowMergeError) -> None:
         statement = _read(text, StatementReader.statement, extended=True)
     except RowMergeError:
         return
-    hint = error.hint or ""
-    if hint and not hint.endswith((".", "?")):
-        # It ends with the statement in Trino's words, roughly.
-        sentence = hint.partition(": MERGE INTO ")[0]
-        if statement.in_trino.startswith("MERGE INTO "):
-            hint = f"{sentence}: {_in_one_line(statement.in_trino)}"
-        error.hint = f"{EXTENDED} {hint}"
+    in_trino = _in_one_line(statement.in_trino)
+    if error.edit is not None and not error.edit.old:
+        # It has the statement in Trino's words, roughly.
+        error.hint = f"{EXTENDED} {replace(error.edit, new=in_trino or error.edit.new)}"
         return
+    hint = error.hint or ""
     if EXTENDED not in hint:
         hint = f"{hint} {EXTENDED}".strip()
-    if statement.in_trino:
-        hint = f"{hint} In Trino's words: {code(_in_one_line(statement.in_trino))}"
+    if in_trino:
+        hint = f"{hint} In Trino's words: {code(in_trino)}"
     error.hint = hint
 
 

@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from functools import cache
 from typing import TYPE_CHECKING, NoReturn
 
-from rowmerge_nb.base.errors import ParseError, RowMergeError
+from rowmerge_nb.base.errors import Edit, Hint, ParseError, RowMergeError
 from rowmerge_nb.base.names import nearest
 from rowmerge_nb.sql.parser.foreign_forms import foreign_form_hint, name_hint
 from rowmerge_nb.sql.parser.foreign_patterns import pattern_hint
@@ -354,16 +354,16 @@ class TokenReader:
         self.mismatch(token_text, ", ".join(sorted(expected)), token.span, self._hint(token))
 
     @staticmethod
-    def mismatch(token_text: str, expected: str, span: Span, hint: str | None) -> NoReturn:
+    def mismatch(token_text: str, expected: str, span: Span, hint: Hint | None) -> NoReturn:
         raise ParseError(
             f"mismatched input '{token_text}'. Expecting: {expected}", hint=hint, is_mismatch=True
         ).at(span)
 
-    def _hint(self, token: Token) -> str | None:
+    def _hint(self, token: Token) -> Hint | None:
         before = self.tokens[self._farthest - 1] if self._farthest else token
         following = self.tokens[min(self._farthest + 1, len(self.tokens) - 1)]
         if token.text == before.text == "=" and before.span.end == token.span.start:
-            return "Use = for equality."
+            return Edit("==", "=", "Use = for equality.")
         split_name = split_name_hint(
             self.text, self.tokens, self._farthest, separable="','" in self._expected
         )
@@ -379,12 +379,12 @@ class TokenReader:
             or self._spelling_hint(before, token, words, split_name)
         )
 
-    def _name_hint(self, before: Token, token: Token, following: Token) -> str | None:
+    def _name_hint(self, before: Token, token: Token, following: Token) -> Hint | None:
         pattern = pattern_hint(self.text, self.tokens, self._farthest)
         one_name = self._one_name(before, token, following)
-        if pattern is not None:
-            # A placeholder has a blank before it.
-            return one_name if one_name is not None and pattern.startswith("Write {{") else pattern
+        # A placeholder has a blank before it.
+        if pattern is not None and (one_name is None or token.text != "$"):
+            return pattern
         if token.text == "." and self._expected in _COLUMN_ENDS:
             tables = {read.word for read in self.tokens[: self._farthest - 1]}
             hint = one_name if before.word not in tables else None
@@ -413,7 +413,7 @@ class TokenReader:
                 return "The default of a column is a literal, such as 0, 'x' or DATE '2026-01-01'."
         return None
 
-    def _dialect_hint(self, token: Token, words: Sequence[str]) -> str | None:
+    def _dialect_hint(self, token: Token, words: Sequence[str]) -> Hint | None:
         """Return a hint on a form of another engine or of the extended dialect."""
         within_merge = any(read.word == "MERGE" for read in self.tokens[: self._farthest + 1])
         form = foreign_form_hint(self.text, self.tokens, self._farthest, self._expected)
@@ -433,12 +433,12 @@ class TokenReader:
         return form
 
     def _spelling_hint(
-        self, before: Token, token: Token, words: Sequence[str], split_name: str | None
-    ) -> str | None:
+        self, before: Token, token: Token, words: Sequence[str], split_name: Hint | None
+    ) -> Hint | None:
         if token.kind is TokenKind.WORD:
             near = nearest(token.word, (word for word in words if word.isalpha()))
             if near:
-                return f"Did you mean {near}?"
+                return Edit(token.text, near, "Did you mean {new}?")
         # A misspelled keyword was taken for an alias.
         if before is not token and self.at_identifier(before):
             near = nearest(before.word, _MISSPELLED, 0.7)
@@ -446,7 +446,7 @@ class TokenReader:
                 return (
                     None
                     if near == before.word
-                    else f"Did you mean {near} instead of {before.text}?"
+                    else Edit(before.text, near, "Did you mean {new} instead of {old}?")
                 )
         return split_name
 

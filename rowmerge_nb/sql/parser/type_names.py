@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import AnalysisError
+from rowmerge_nb.base.errors import AnalysisError, Hint
 from rowmerge_nb.sql.functions.foreign_names import type_hint
 from rowmerge_nb.sql.tree.formatted import formatted_type
 
@@ -58,7 +58,7 @@ def read_type(name: s.TypeName) -> Type:
             absent = "time with time zone"
         if absent is not None:
             code, message = "NOT_SUPPORTED", f"The type {absent} is not supported by this engine"
-        hint = type_hint(name.text)
+        hint: Hint | None = type_hint(name.text)
         if isinstance(error, TypeRangeError) and error.base == "decimal":
             code, message = "INVALID_FUNCTION_ARGUMENT", str(error)
         elif isinstance(error, TypeRangeError):

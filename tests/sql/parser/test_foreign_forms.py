@@ -83,6 +83,8 @@ def test_the_merge_of_a_statement_is_written_with_its_own_names(sql: str, merge:
         ("INSERT INTO t DEFAULT VALUES", "a value for each column"),
         ("MERGE t USING s ON t.a = s.a WHEN MATCHED THEN DELETE", "MERGE INTO t"),
         ("INSERT t VALUES (1)", "INSERT INTO t"),
+        ("INSERT IGNORE INTO `t` VALUES (1)", "MERGE INTO `t`"),
+        ("INSERT IGNORE t VALUES (1)", "MERGE INTO t"),
         ("DELETE t WHERE a = 1", "DELETE FROM t"),
         ("UPDATE t x SET a = 1", "no alias"),
         ("DELETE FROM t x WHERE a = 1", "no alias"),
@@ -127,6 +129,19 @@ def test_an_offer_keeps_texts_comments_and_lines() -> None:
     parse(offer)
 
 
+@pytest.mark.parametrize(
+    ("sql", "offer"),
+    [
+        ("SELECT a FROM [t] WHERE b BETWEEN 1, 2", 'SELECT a FROM "t" WHERE b BETWEEN 1 AND 2'),
+        ("SELECT a FROM [t] WHERE !b", 'SELECT a FROM "t" WHERE NOT b'),
+        ("SELECT a FROM [t] WHERE b IS NaN", 'SELECT a FROM "t" WHERE b IS NULL'),
+        ("CREATE TABLE [t] (text text, b int4)", 'CREATE TABLE "t" (text varchar, b integer)'),
+    ],
+)
+def test_an_offer_replaces_the_words_that_are_wrong(sql: str, offer: str) -> None:
+    assert hint_of(sql).endswith(f"`{offer}`")
+
+
 def test_words_are_not_joined_where_others_are_removed() -> None:
     sql = "MERGE INTO t USING s USING(id)WHEN MATCHED THEN DELETE"
     assert hint_of(sql).endswith("`MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE`")
@@ -139,6 +154,7 @@ def test_words_are_not_joined_where_others_are_removed() -> None:
         "SELECT TOP 1 a FROM [t] UNION ALL SELECT a FROM [s]",
         "SELECT [a] FROM [t] WHERE a == " + "1 + " * 2000 + "1",
         "SELECT * FROM [t] WHERE a == 1 OUTPUT x y z",
+        "ALTER TABLE [t] SET TBLPROPERTIES ('a' = 'b')",
         "UPSERT INTO `t` VALUES (1)",
         "INSERT INTO `t` (`a`) VALUES (1) ON DUPLICATE KEY UPDATE a = 1",
         "SELECT * FROM t WHERE a == 1 AND b || c ILIKE 'd'",
