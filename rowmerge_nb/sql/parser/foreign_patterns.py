@@ -314,10 +314,16 @@ PATTERNS: Final[tuple[tuple[str, Hint], ...]] = (
     ),
     (r"^INSERT §ALL\b", "Write one INSERT INTO for each table, or several rows behind VALUES."),
     (
-        r"§OUTPUT\b",
         (
+            r"((?:§OUTPUT\b ?|OUTPUT §(?=inserted|deleted|\$))(.*?))"
+            r"(?= (?:;|FROM|INTO|SELECT|VALUES|WHERE)(?: |$)|$)"
+        ),
+        Edit(
+            "%1",
+            "",
             "Trino has no OUTPUT; write RETURNING at the end, with --dialect extended: new for"
-            " inserted, old for deleted, merge_action() for $action."
+            " inserted, old for deleted, merge_action() for $action.",
+            "RETURNING %r2",
         ),
     ),
     (
@@ -590,7 +596,7 @@ PATTERNS: Final[tuple[tuple[str, Hint], ...]] = (
     (r"= §<", Edit("=<", "<=")),
 )
 """A pattern of a statement's tokens with § before the wrong one, and the hint, in which %1 is the
-first group; the first pattern that fits counts.
+first group, %t1 its type of Trino, and %r1 its OUTPUT as RETURNING; the first pattern that fits counts.
 """
 
 
@@ -618,9 +624,15 @@ def _filled(template: str, groups: Sequence[str]) -> str:
         number = int(reference[2])
         text = groups[number - 1] if number <= len(groups) else "..."
         text = text.replace("( ", "(").replace(" )", ")").replace(" ,", ",").replace("§", "")
+        if reference[1] == "r":
+            return re.sub(r"(?i)\$ ?action\b|\b(?:inserted|deleted)(?=\.)", _returned, text)
         return trino_type(text.replace(" (", "(")) if reference[1] else text
 
-    return re.sub(r"%(t?)(\d)", group, template)
+    return re.sub(r"%([rt]?)(\d)", group, template)
+
+
+def _returned(output: re.Match[str]) -> str:
+    return {"i": "new", "d": "old"}.get(output[0][0].lower(), "merge_action()")
 
 
 def _operand(text: str, tokens: Sequence[Token], index: int) -> str:

@@ -134,7 +134,7 @@ def _offer_extended(text: str, error: RowMergeError) -> None:
 
 
 def _offer_whole(text: str, error: RowMergeError) -> None:
-    """Offer the statement after all edits that its hints ask for, if there are two or more."""
+    """Offer the statement after all edits that its hints ask for, unless its own hint says it all."""
     whole, edits = text, 0
     while len(whole) <= _LONGEST_OFFER:
         mistake: RowMergeError | None
@@ -156,7 +156,13 @@ def _offer_whole(text: str, error: RowMergeError) -> None:
         _read(whole, StatementReader.statement)
     except RowMergeError:
         introduction = "With the option --dialect extended"
-    if edits and (edits > 1 or whole != edited or text.count("[") - whole.count("[") > 1):
+    edit = error.edit
+    if edits and (
+        edits > 1
+        or whole != edited
+        or text.count("[") - whole.count("[") > 1
+        or (edit is not None and edit.end and "{end}" not in edit.sentence)
+    ):
         error.hint = f"{error.hint or ''} {introduction}: {code(_in_one_line(whole))}".strip()
 
 

@@ -135,6 +135,10 @@ def test_an_offer_keeps_texts_comments_and_lines() -> None:
         ("SELECT a FROM [t] WHERE b BETWEEN 1, 2", 'SELECT a FROM "t" WHERE b BETWEEN 1 AND 2'),
         ("SELECT a FROM [t] WHERE !b", 'SELECT a FROM "t" WHERE NOT b'),
         ("SELECT a FROM [t] WHERE b IS NaN", 'SELECT a FROM "t" WHERE b IS NULL'),
+        (
+            "DELETE [t] OUTPUT DELETED.*, 'deleted' WHERE b = 2;",
+            """DELETE "t" WHERE b = 2 RETURNING old.*, 'deleted'""",
+        ),
         ("CREATE TABLE [t] (text text, b int4)", 'CREATE TABLE "t" (text varchar, b integer)'),
     ],
 )
