@@ -21,45 +21,9 @@ if TYPE_CHECKING:
 _SINGLE_QUOTES: Final = "\u2018\u2019\u201a\u2039\u203a\u00b4"
 _DOUBLE_QUOTES: Final = "\u201c\u201d\u201e\u00ab\u00bb"
 STRUCTURE: Final = frozenset(
-    [
-        "FROM",
-        "WHERE",
-        "SELECT",
-        "ON",
-        "AND",
-        "OR",
-        "NOT",
-        "THEN",
-        "WHEN",
-        "SET",
-        "INTO",
-        "USING",
-        "AS",
-        "JOIN",
-        "BY",
-        "VALUES",
-        "WITH",
-        "IN",
-        "IS",
-        "LIKE",
-        "BETWEEN",
-        "CASE",
-        "ELSE",
-        "HAVING",
-        "UNION",
-        "EXCEPT",
-        "INTERSECT",
-        "NULL",
-        "TRUE",
-        "FALSE",
-        "EXISTS",
-        "DELETE",
-        "INSERT",
-        "UPDATE",
-        "CREATE",
-        "DROP",
-        "DISTINCT",
-    ]
+    "FROM WHERE SELECT ON AND OR NOT THEN WHEN SET INTO USING AS JOIN BY VALUES WITH IN IS"  # noqa: SIM905
+    " LIKE BETWEEN CASE ELSE HAVING UNION EXCEPT INTERSECT NULL TRUE FALSE EXISTS DELETE"
+    " INSERT UPDATE CREATE DROP DISTINCT".split()
 )
 """Reserved words that hardly name a column."""
 _KEY: Final = "..."

@@ -52,8 +52,7 @@ PATTERNS: Final[tuple[tuple[str, Hint], ...]] = (
         "Cells of %%merge replace {{ name }}; in a program, write ? and pass parameters=[...].",
     ),
     (r"§\{ ('[^']*'|\"[^\"]*\") :", "Write CAST(ROW(...) AS row(name type)) for a row with names."),
-    (r"§\$? ?\{ ([\w.]+) \}", _PLACEHOLDER),
-    (r"\$ §\{ ([\w.]+) \}", _PLACEHOLDER),
+    (r"(?:§\$? ?|\$ §)\{ ([\w.]+) \}", _PLACEHOLDER),
     (r"§\$ ?\$", "Write text in single quotes instead of $$."),
     (r"§& ?&", Edit("&&", "AND")),
     (
@@ -181,8 +180,10 @@ PATTERNS: Final[tuple[tuple[str, Hint], ...]] = (
         ),
     ),
     (r"^(?:DESCRIBE|DESC) DETAIL §([\w.\"]+)", "Write SHOW CREATE TABLE %1."),
-    (r"^(?:DESCRIBE|DESC) (?:EXTENDED|FORMATTED|TABLE) §([\w.\"]+)", "Write DESCRIBE %1."),
-    (r"^(?:DESCRIBE|DESC) §TABLE ([\w.\"]+)", "Write DESCRIBE %1."),
+    (
+        r"^(?:DESCRIBE|DESC) (?:(?:EXTENDED|FORMATTED|TABLE) §|§TABLE )([\w.\"]+)",
+        "Write DESCRIBE %1.",
+    ),
     (
         r"^(?:DESCRIBE|DESC) §(?:SELECT|WITH)\b",
         "Write PREPARE q FROM and the query, then DESCRIBE OUTPUT q.",
@@ -508,14 +509,15 @@ PATTERNS: Final[tuple[tuple[str, Hint], ...]] = (
     ),
     (r"FOR §(UPDATE|SHARE)\b", _without("FOR %1", "; Trino locks no rows.")),
     (r"FOR §SYSTEM_TIME AS OF", "Write FOR TIMESTAMP AS OF."),
-    (r"FROM ([\w.\"]+) AS OF §", _VERSION),
     (r"(?:FROM|JOIN|USING) ([\w.\"]+) VERSION §AS OF (\d+)", "Write %1 FOR VERSION AS OF %2."),
     (
         r"(?:FROM|JOIN|USING) ([\w.\"]+) TIMESTAMP §AS OF ('[^']*')",
         "Write %1 FOR TIMESTAMP AS OF TIMESTAMP %2.",
     ),
-    (r"FROM ([\w.\"]+) (?:VERSION|TIMESTAMP) §AS OF", _VERSION),
-    (r"FROM ([\w.\"]+) (?:AT|BEFORE) \( .*§=>", _VERSION),
+    (
+        r"FROM ([\w.\"]+) (?:AS OF §|(?:VERSION|TIMESTAMP) §AS OF|(?:AT|BEFORE) \( .*§=>)",
+        _VERSION,
+    ),
     (
         r"FROM \S+ (?:SAMPLE (?:\( )?§|§USING SAMPLE|TABLESAMPLE .*§PERCENT)",
         "Choose rows by a condition in WHERE.",
@@ -586,8 +588,7 @@ PATTERNS: Final[tuple[tuple[str, Hint], ...]] = (
     (r"\|\| \S+ §=", Edit("||", "OR", "Write {new} instead of {old}, which joins texts.")),
     (r"§! ", Edit("!", "NOT")),
     (r"§\^", "Write power(a, b), or bitwise_xor(a, b), instead of a ^ b."),
-    (r"(\S+) DIV §(\S+)", "Write %1 / %2; integers divide without a remainder."),
-    (r"(\S+) / §/ (\S+)", "Write %1 / %2; integers divide without a remainder."),
+    (r"(\S+) (?:DIV §|/ §/ )(\S+)", "Write %1 / %2; integers divide without a remainder."),
     (r"(\S+) \* §\* (\S+)", Edit("%1 ** %2", "power(%1, %2)")),
     (r"< §<|(?<!-)> §>", "Write bitwise_left_shift(a, n) or bitwise_right_shift(a, n)."),
     (r"([\w.]+) -> ?§> ('[^']*')", "Write json_extract_scalar(%1, '$.name') instead of ->>."),
