@@ -1,4 +1,4 @@
-"""Which plans run on pages, in which tasks, and why others do not."""
+"""Which plans run on pages, in how many tasks, and why others do not."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ if TYPE_CHECKING:
 
 
 MOST_PAIRS = 1_000_000
-"""Without equal columns in ON every row meets every other; so many pairs are made at most."""
+"""Without equal columns in ON, all pairs of rows are compared: on pages, up to this many."""
 TEXT_BYTES = 32
-"""What a value of no fixed width is taken to need."""
+"""The size that is assumed for a value without a fixed width."""
 TARGET_ROWS = 4
-"""Up to this many target rows per source row, sending both sides by their keys takes less time than
-reading and indexing the source in two tasks.
+"""With at most this many target rows per source row, sending both sides by their keys is faster
+than reading and indexing the source in two tasks.
 """
 FILE_BYTES = 1 << 17
 """Opening a file takes as long as reading this many bytes of pages: half a millisecond."""
@@ -52,13 +52,19 @@ def form_of(
     join: Join | None,
     rows: tuple[int | None, int | None],
     settings: RuleSettings,
-    answered: Callable[[Subquery], int | None],
+    bound: Callable[[Subquery], int | None],
 ) -> PhysicalForm:
-    """Choose what executes a plan from the scan of the target to the processor."""
+    """Choose what executes a plan from the scan of the target to the processor.
+
+    Args:
+        below: the nodes from the processor down.
+        rows: the estimated numbers of rows of the target and of the source.
+        bound: the maximum number of rows of a subquery; None if it has no bound.
+    """
     for tree, is_condition in _computed_on_pages(below):
         try:
             PagePrinter().text(tree, condition=is_condition)
-            _check_answers(tree, settings.key_rows, answered)
+            _check_sizes(tree, settings.key_rows, bound)
         except UnprintableError as error:
             return PhysicalForm(f"pages cannot be asked for {error}")
     target, source = rows
@@ -111,40 +117,38 @@ def _by_source(
 ) -> PhysicalForm:
     if source is None:
         unknown = "nobody knows how large the source is"
-        # Of few rows Spark makes few files, since it sees how few they are before it stores them.
+        # For few rows, Spark writes fewer files, since it counts them first.
         few = target is not None and target <= settings.small_rows
         return PhysicalForm(unknown) if few else PhysicalForm(partitioned=unknown)
     read = without_mark(join.right)
     if isinstance(read, Source) and any(query.kind != "scalar" for query in subqueries(read.tree)):
-        # What Spark makes of some of them it does not know again when the stage of unmatched rows
-        # asks for the source's pieces.
+        # The stage of unmatched rows asks for the source a second time.
         return PhysicalForm(
-            partitioned="the source is a query with IN or EXISTS, which is made once only so"
+            partitioned=(
+                "the source is a query with IN or EXISTS, which Spark would otherwise compute again"
+            )
         )
     size, most = _size_of(join.right, source), settings.source_bytes
     packed = settings.packed_bytes if most is None else min(settings.packed_bytes, most)
     if size <= packed:
         return PhysicalForm(many_tasks=True)
     if most is None or not isinstance(read, TableScan) or not read.table.is_read_by_tasks():
-        said = (
-            "not sent to every task",
-            packed,
-            "packed_bytes" if packed == settings.packed_bytes else "source_bytes",
-        )
+        how, limit = "sent to", packed
+        option = "packed_bytes" if packed == settings.packed_bytes else "source_bytes"
     elif size > most:
-        said = "not read by every task", most, "source_bytes"
+        how, limit, option = "read by", most, "source_bytes"
     else:
         return PhysicalForm(many_tasks=True)
-    how, bound, name = said
     return PhysicalForm(
         partitioned=(
-            f"the source, about {size >> 20} MiB, is {how}: that is done up to {bound >> 20} MiB"
-            f" ({name})"
+            f"the source, about {size >> 20} MiB, is not {how} every task: that is done up to"
+            f" {limit >> 20} MiB ({option})"
         )
     )
 
 
 def without_mark(node: PlanNode) -> PlanNode:
+    """Return what is below projections, such as the one that marks the rows of a source."""
     while isinstance(node, Project):
         node = node.source
     return node
@@ -158,8 +162,9 @@ def _size_of(side: PlanNode, rows: int) -> int:
         scan = scan.sources[0]
     if not isinstance(scan, TableScan):
         return size
-    # Texts may be longer than they are taken to be: the size of the table says so.
-    size = max(size, scan.table.data_size or 0) if None in widths else size
+    if None in widths:
+        # Values without a fixed width may be larger than assumed.
+        size = max(size, scan.table.data_size or 0)
     return size + FILE_BYTES * (scan.table.file_count or 0)
 
 
@@ -171,15 +176,13 @@ def _width(sql_type: Type) -> int | None:
         return None
 
 
-def _check_answers(tree: Typed, most: int, answered: Callable[[Subquery], int | None]) -> None:
+def _check_sizes(tree: Typed, most: int, bound: Callable[[Subquery], int | None]) -> None:
     for query in (part for part in walk(tree) if isinstance(part, Subquery)):
-        rows = (
-            answered(keyed(query).rows)
-            if query.outer
-            else answered(query)
-            if query.kind == "in"
-            else 1
-        )
+        rows: int | None = 1
+        if query.outer:
+            rows = bound(keyed(query).rows)
+        elif query.kind == "in":
+            rows = bound(query)
         if rows is None or rows > most:
             size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
             raise UnprintableError(
@@ -204,10 +207,8 @@ def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]
                 yield from ((without_refusal(value)[0], False) for value in branch.expressions)
     returned = returned_on_pages(nodes)
     if returned is not None:
-        yield from (
-            (tree, False)
-            for tree in (*(assignment.value for assignment in returned.known), *returned.values)
-        )
+        yield from ((assignment.value, False) for assignment in returned.known)
+        yield from ((value, False) for value in returned.values)
 
 
 def without_refusal(value: Typed) -> tuple[Typed, Refusal | None]:
@@ -220,6 +221,7 @@ def without_refusal(value: Typed) -> tuple[Typed, Refusal | None]:
 
 
 def rest_of_on(join: Join) -> Typed | None:
+    """Return what is to check on rows with equal keys; None if the keys are all of ON."""
     sets = key_sets(join)
     if len(sets) > 1:
         return join.predicate
