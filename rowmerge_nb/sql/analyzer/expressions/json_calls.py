@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import AnalysisError
 from rowmerge_nb.spi.types import BOOLEAN, UNKNOWN, VARCHAR, Type
-from rowmerge_nb.sql.parser.json_sequences import PathRefusedError, PathSyntaxError, parse_path
+from rowmerge_nb.sql.parser.json_path_reader import PathRefusedError, PathSyntaxError, parse_path
 from rowmerge_nb.sql.parser.type_names import read_type
 from rowmerge_nb.sql.tree import json_expressions as j
 from rowmerge_nb.sql.tree.json_paths import PathVariable, parts_of_path
@@ -142,7 +142,7 @@ def _path(analyzer: CallAnalyzer, node: j.JsonLookup) -> JsonPath:
     except PathRefusedError as error:
         here = (
             ""
-            if error.everywhere
+            if error.by_trino
             else f" in the JSON path '{literal.value}' is not supported by this engine"
         )
         analyzer.refuse(f"{error}{here}", node.path)

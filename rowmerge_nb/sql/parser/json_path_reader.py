@@ -1,4 +1,4 @@
-"""Parses the SQL/JSON paths of JSON_EXISTS, JSON_VALUE and JSON_QUERY."""
+"""Parser of the SQL/JSON paths of JSON_EXISTS, JSON_VALUE and JSON_QUERY."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ class PathSyntaxError(ValueError):
 
 
 class PathRefusedError(ValueError):
-    """An unsupported part of a path; with ``everywhere``, Trino refuses it too."""
+    """An unsupported part of a path; with ``by_trino``, Trino refuses it too."""
 
-    def __init__(self, part: str, *, everywhere: bool = False) -> None:
+    def __init__(self, part: str, *, by_trino: bool = False) -> None:
         super().__init__(part)
-        self.everywhere = everywhere
+        self.by_trino = by_trino
 
 
 def parse_path(text: str) -> JsonPath:
@@ -91,38 +91,30 @@ class _PathReader:
         return True
 
     def fail(self, expected: str) -> NoReturn:
-        self.wrong(f"mismatched input '{self.word}' expecting {expected}")
+        self.syntax_error(f"mismatched input '{self.word}' expecting {expected}")
 
-    def wrong(self, message: str) -> NoReturn:
+    def syntax_error(self, message: str) -> NoReturn:
         raise PathSyntaxError(message, self.tokens[self.index][2])
-
-    def refuse(self, part: str) -> NoReturn:
-        raise PathRefusedError(part)
 
     def expect(self, word: str) -> None:
         if not self.accept(word):
             if self.kind == "end" or word in {"with", "unknown"}:
-                self.wrong(f"missing '{word}' at '{self.word}'")
+                self.syntax_error(f"missing '{word}' at '{self.word}'")
             self.fail(f"'{word}'")
 
     def path(self) -> JsonPath:
         if self.kind != "word" or self.word not in {"lax", "strict"}:
             modes = "{'lax', 'strict'}"
             if self.word == "$":
-                self.wrong(f"missing {modes} at '$'")
+                self.syntax_error(f"missing {modes} at '$'")
             self.fail(modes)
         strict = self.take() == "strict"
         root = self._plain(self._sum())
         if self.kind != "end":
             self.fail(_AFTER_STEP)
-        if (
-            sum(
-                isinstance(part, t.Method) and part.name == "keyvalue"
-                for part in t.parts_of_path(root)
-            )
-            > 1
-        ):
-            self.refuse("keyvalue() twice")
+        methods = [part.name for part in t.parts_of_path(root) if isinstance(part, t.Method)]
+        if methods.count("keyvalue") > 1:
+            raise PathRefusedError("keyvalue() twice")
         return JsonPath(strict, root)
 
     def _sum(self) -> t.Part:
@@ -150,19 +142,19 @@ class _PathReader:
         return t.Walk(self._plain(begin), tuple(steps)) if steps else begin
 
     def _plain(self, part: t.Part) -> t.Part:
-        """Refuse decimals of Trino: here numbers are integers and doubles."""
+        """Refuse a decimal outside of a comparison: Trino's is exact, and a double is not."""
         if isinstance(part, t.PathLiteral) and _DECIMAL.fullmatch(part.item):
-            self.refuse(f"the decimal {part.item}, which is no side of a comparison")
+            raise PathRefusedError(f"the decimal {part.item}, which is no side of a comparison")
         return part
 
     def _begin(self) -> t.Part:
         if self.kind == "variable":
             return t.PathVariable(self.take()[1:])
         if self.kind == "string":
-            return t.PathLiteral(self._string(mark='"'))
+            return t.PathLiteral(f'"{self._string()}')
         if self.kind == "integer":
             if len(self.word) > 18:
-                self.refuse(f"the number {self.word}")
+                raise PathRefusedError(f"the number {self.word}")
             return t.PathLiteral(str(int(self.take())))
         if self.kind == "fraction":
             word = self.take()
@@ -175,16 +167,16 @@ class _PathReader:
             return inner
         if self.accept("@"):
             if not self.filters:
-                self.refuse("@ outside of a filter")
+                raise PathRefusedError("@ outside of a filter")
             return t.Current()
         if self.word == "last":
-            self.refuse("last outside of a subscript")
+            raise PathRefusedError("last outside of a subscript")
         if not self.accept("$"):
             self.fail(_VALUES)
         return t.Document()
 
-    def _string(self, mark: str = "") -> str:
-        return mark + self.take()[1:-1].replace('""', '"')
+    def _string(self) -> str:
+        return self.take()[1:-1].replace('""', '"')
 
     def _step(self) -> t.Part:
         if self.accept("["):
@@ -194,7 +186,7 @@ class _PathReader:
         self.expect(".")
         if self.accept("."):
             if self.kind not in {"string", "word"}:
-                self.wrong(f"no viable alternative at input '..{self.word}'")
+                self.syntax_error(f"no viable alternative at input '..{self.word}'")
             return t.Descendants(self._string() if self.kind == "string" else self.take())
         if self.accept("*"):
             return Member(None)
@@ -206,28 +198,28 @@ class _PathReader:
         if self.kind != "symbol" or self.word != "(":
             return Member(name)
         if name == "datetime":
-            self.refuse("the method datetime()")
+            raise PathRefusedError("the method datetime()")
         if name not in _METHODS:
             self.fail(_AFTER_STEP)
         self.take()
         self.expect(")")
         if name == "keyvalue" and self.filters:
-            self.refuse("keyvalue() within a filter")
+            raise PathRefusedError("keyvalue() within a filter")
         return t.Method(name)
 
     # -- predicates
 
     def _filter(self) -> t.PathFilter:
-        self._open()
+        self._expect_open()
         self.filters += 1
         predicate = self._or()
         self.filters -= 1
         self.expect(")")
         return t.PathFilter(predicate)
 
-    def _open(self) -> None:
+    def _expect_open(self) -> None:
         if not self.accept("("):
-            self.wrong(f"missing '(' at '{self.word}'")
+            self.syntax_error(f"missing '(' at '{self.word}'")
 
     def _or(self) -> t.Part:
         predicate = self._and()
@@ -250,7 +242,7 @@ class _PathReader:
             return self._delimited()
         if self.word == "(" and (enclosed := self._enclosed()):
             return enclosed
-        begin = self.index
+        start = self.tokens[self.index][2]
         left = self._sum()
         if self.kind == "symbol" and self.word in _OPERATORS:
             operator = self.take()
@@ -262,14 +254,14 @@ class _PathReader:
             return t.StartsWith(left, self._begin())
         if self.word == "like_regex":
             raise PathRefusedError(
-                "like_regex predicate in JSON path is not yet supported", everywhere=True
+                "like_regex predicate in JSON path is not yet supported", by_trino=True
             )
-        read = self.source[self.tokens[begin][2] : self.tokens[self.index][2] + len(self.word)]
-        return self.wrong(f"no viable alternative at input '{read}'")
+        read = self.source[start : self.tokens[self.index][2] + len(self.word)]
+        return self.syntax_error(f"no viable alternative at input '{read}'")
 
     def _delimited(self) -> t.Part:
         if self.accept("exists"):
-            self._open()
+            self._expect_open()
             predicate: t.Part = t.PathExists(self._sum())
             self.expect(")")
             return predicate
@@ -282,6 +274,7 @@ class _PathReader:
         return predicate
 
     def _enclosed(self) -> t.Part | None:
+        """Parse a predicate in parentheses, or return None if a value is in them."""
         begin = self.index
         try:
             predicate = self._delimited()
@@ -313,29 +306,21 @@ class _PathReader:
         if negative or not from_last or (self.kind == "symbol" and self.word == "+"):
             if not negative:
                 self.accept("+")
-            if self.kind in {"variable", "string"} or self.word in {
-                "$",
-                "@",
-                "(",
-                "last",
-                "+",
-                "-",
-            }:
-                self.refuse(f"a subscript with {self.word}")
+            if self.kind in {"variable", "string"} or self.word in {*"$@(+-", "last"}:
+                raise PathRefusedError(f"a subscript with {self.word}")
             if self.kind not in {"integer", "fraction"}:
                 self.fail("a number or 'last'")
             number = self._whole(negative=negative, from_last=from_last)
-        if self.kind == "symbol" and self.word in {"+", "-", "*", "/", "%", ".", "[", "?"}:
-            self.refuse(f"a subscript with {self.word}")
+        if self.kind == "symbol" and self.word in {*"+-*/%.[?"}:
+            raise PathRefusedError(f"a subscript with {self.word}")
         return number, from_last
 
     def _whole(self, *, negative: bool, from_last: bool) -> int:
-        """Parse an index; fractions are rounded after the addition."""
+        """Parse a number; a fraction is rounded after it is added to ``last``."""
         number = Decimal(self.word)
-        # The rounding of negative halves would depend on the sign of the whole index, and on its
-        # type.
+        # Trino rounds negative halves by the sign of the whole index, and by its type.
         if number > _LARGEST or (negative and number % 1 == _HALF):
-            self.refuse(f"the subscript {self.word}")
+            raise PathRefusedError(f"the subscript {self.word}")
         self.take()
         number = -number if negative else number
         return (
