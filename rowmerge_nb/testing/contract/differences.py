@@ -40,20 +40,19 @@ class DifferingKey:
 
     @property
     def pair(self) -> tuple[tuple[Any, Any, bool], ...]:
-        """The cells of the one row with other values: the stored value, the expected one, and
-        whether they differ. Empty for another kind.
+        """The cells of the first row with other values: the actual value, the expected one, and
+        whether they differ. Empty for other kinds.
         """
         if self.kind is not Kind.VALUES:
             return ()
-        row, right = _unequal_pair(self.seen, self.expected)
         return tuple(
-            (value, other, identity(value) != identity(other))
-            for value, other in zip(row, right, strict=True)
+            (actual, expected, identity(actual) != identity(expected))
+            for actual, expected in zip(*_unequal_pair(self.seen, self.expected), strict=True)
         )
 
 
 class CommonCause(StrEnum):
-    """What all wrong rows of a table may have in common."""
+    """What may explain all wrong rows of a table."""
 
     NO_FRAGMENT = "rows were stored without a fragment"
     EMPTY = "the table has no rows"
@@ -64,8 +63,9 @@ class RowsDiffer(AssertionError):
     """A table has other rows than expected.
 
     Args:
-        causes: their common causes, the likeliest first.
-        types: the Arrow types of the columns, for what differing values have in common.
+        causes: common causes of the differences, the likeliest first, each with its sentence.
+        about: what the rows are, as the first line of the message.
+        types: the Arrow types of the columns; with them, patterns of differing values are named.
     """
 
     def __init__(
@@ -200,41 +200,40 @@ def _of_key(
     elif not seen_rows:
         what = "is missing" if existed else "was to be inserted and is not there"
         row_kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
-    elif len(seen_rows) > len(expected_rows):
-        row_kind = Kind.DOUBLED
-        sentence = (
-            f"row {key!r} is there {_times(len(seen_rows))} and must be there"
-            f" {_times(len(expected_rows))}"
-        )
-    elif len(seen_rows) < len(expected_rows):
-        row_kind = Kind.MISSING
+    elif len(seen_rows) != len(expected_rows):
+        row_kind = Kind.DOUBLED if len(seen_rows) > len(expected_rows) else Kind.MISSING
         sentence = (
             f"row {key!r} is there {_times(len(seen_rows))} and must be there"
             f" {_times(len(expected_rows))}"
         )
     else:
-        row, right = _unequal_pair(seen_rows, expected_rows)
-        wrong = [
-            f"{name} is {value!r} and must be {other!r}"
-            for name, value, other in zip(columns, row, right, strict=True)
-            if identity(value) != identity(other)
+        pair = _unequal_pair(seen_rows, expected_rows)
+        cells = [
+            f"{name} is {actual!r} and must be {expected!r}"
+            for name, actual, expected in zip(columns, *pair, strict=True)
+            if identity(actual) != identity(expected)
         ]
-        row_kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(wrong)}"
+        row_kind, sentence = Kind.VALUES, f"row {key!r}: {', '.join(cells)}"
     yield DifferingKey(row_kind, sentence, tuple(expected_rows), tuple(seen_rows))
 
 
 def _unequal_pair(seen_rows: Sequence[Row], expected_rows: Sequence[Row]) -> tuple[Row, Row]:
-    rest = [*expected_rows]
-    strange = []
+    """Return the first row of each side that has no equal on the other."""
+    expected_alone, seen_alone = [*expected_rows], []
     for row in seen_rows:
         match = next(
-            (index for index, other in enumerate(rest) if identity(other) == identity(row)), None
+            (
+                index
+                for index, other in enumerate(expected_alone)
+                if identity(other) == identity(row)
+            ),
+            None,
         )
         if match is None:
-            strange.append(row)
+            seen_alone.append(row)
         else:
-            del rest[match]
-    return strange[0], rest[0]
+            del expected_alone[match]
+    return seen_alone[0], expected_alone[0]
 
 
 def _times(count: int) -> str:
