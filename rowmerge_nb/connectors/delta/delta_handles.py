@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class DeltaRowIdColumn(ColumnHandle):
-    """The row id, identified by its class, since columns can have any name."""
+    """The row id. Its class identifies it, since a column can have any name."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,11 @@ class DeltaTableHandle(ConnectorTableHandle):
 
     Args:
         version: -1 for a table that the statement creates.
-        pinned: whether the version was requested; it is never written.
-        widens: whether a MERGE can change types of columns.
-        new_schema: the schema in JSON that a MERGE gives the table; None for that which it has.
-        narrow_columns: the paths of columns whose types the MERGE would change if `widens`.
+        pinned: whether the statement names the version; such a table is only read.
+        widens: whether a MERGE may widen the types of columns.
+        new_schema: the schema, as JSON, that a MERGE sets; None if it keeps the present one.
+        narrow_columns: the paths of columns whose types are too narrow for the MERGE; `widens` lets
+            it change them.
     """
 
     name: SchemaTableName
@@ -80,7 +81,7 @@ class DeltaTableExecuteHandle(ConnectorTableExecuteHandle):
 
 @dataclass(frozen=True)
 class DeltaInsertTableHandle(ConnectorInsertTableHandle):
-    """The target of an INSERT; `prefix` begins the names of new files."""
+    """The target of an INSERT; the names of new files begin with `prefix`."""
 
     table_handle: DeltaTableHandle
     prefix: str
@@ -88,7 +89,7 @@ class DeltaInsertTableHandle(ConnectorInsertTableHandle):
 
 @dataclass(frozen=True)
 class DeltaMergeTableHandle(ConnectorMergeTableHandle):
-    """The target of a MERGE; row ids have the indexes of `files`."""
+    """The target of a MERGE; a row id has its file as an index of `files`."""
 
     files: tuple[DataFile, ...]
     prefix: str
@@ -96,7 +97,7 @@ class DeltaMergeTableHandle(ConnectorMergeTableHandle):
 
 @dataclass(frozen=True)
 class DeltaPartitioningHandle(ConnectorPartitioningHandle):
-    """Partitioning by the values of partition columns, or by the file of the row id."""
+    """Partitioning by partition columns, or by the file of the row id."""
 
     by_file: bool
 

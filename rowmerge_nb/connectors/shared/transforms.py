@@ -22,17 +22,15 @@ from rowmerge_nb.spi.uuids import uuid_bytes
 _INTEGERS: Final = {"tinyint", "smallint", "integer", "bigint"}
 _MOMENTS: Final = {"timestamp", "timestamp with time zone"}
 _NESTED: Final = {"array", "map", "row"}
-_HASHED: Final = {*_INTEGERS, *_MOMENTS, "decimal", "date", "time", "varchar", "varbinary", "uuid"}
-_CUT: Final = {*_INTEGERS, "decimal", "varchar", "varbinary"}
-
-_TAKES: Final[Mapping[str, set[str]]] = {
+_TAKES: Final = {
     "year": {"date", *_MOMENTS},
     "month": {"date", *_MOMENTS},
     "day": {"date", *_MOMENTS},
     "hour": _MOMENTS,
-    "bucket": _HASHED,
-    "truncate": _CUT,
+    "bucket": {*_INTEGERS, *_MOMENTS, "decimal", "date", "time", "varchar", "varbinary", "uuid"},
+    "truncate": {*_INTEGERS, "decimal", "varchar", "varbinary"},
 }
+"""The types that each transform takes."""
 _FORMS: Final = "column, year(c), month(c), day(c), hour(c), bucket(c, n), truncate(c, n), void(c)"
 _CALL: Final = re.compile(
     r"""\s*(\w+)\s*\(\s*("(?:[^"]|"")+"|[^",()]+?)\s*(?:,\s*(\d+)\s*)?\)\s*"""
@@ -41,7 +39,7 @@ _QUOTED: Final = re.compile('"(?:[^"]|"")+"')
 _MOST: Final = 2**31 - 1
 _LEAST: Final = -(2**31)
 _PERIODS: Final = {"year": "Y", "month": "M", "day": "D", "hour": "h"}
-"""NumPy's units."""
+"""The units of NumPy for periods."""
 
 
 @dataclass(frozen=True)
@@ -88,8 +86,7 @@ class Transform:
         if pa.types.is_binary(arrow_type):
             return pc.binary_slice(values, 0, width)
         if pa.types.is_decimal(arrow_type):
-            # With the maximum precision, since the multiple below a negative number may need
-            # another digit.
+            # The multiple below a negative number may need another digit.
             wide = values.cast(pa.decimal128(38, arrow_type.scale))
             multiple = pa.scalar(
                 Decimal(width).scaleb(-arrow_type.scale), pa.decimal128(38, arrow_type.scale)
@@ -135,7 +132,9 @@ def parse_transforms(
     columns: Mapping[str, tuple[str, Type]],
     table_property: str = "partitioned_by",
 ) -> tuple[Transform, ...]:
-    """Parse ``partitioned_by``, or a property like it, or raise INVALID_TABLE_PROPERTY."""
+    """Parse the entries of ``partitioned_by`` or a similar property, or raise
+    INVALID_TABLE_PROPERTY.
+    """
     transforms: list[Transform] = []
     try:
         for text in texts:
@@ -151,7 +150,7 @@ def parse_transforms(
 
 
 class _UnfitEntryError(Exception):
-    """An invalid entry; the caller adds the property's name."""
+    """An invalid entry; `parse_transforms` puts the name of the property before ``what``."""
 
     def __init__(self, what: str, hint: str) -> None:
         super().__init__(what, hint)
