@@ -1,6 +1,6 @@
 """The explorer's state as JSON, in the words of the report.
 
-The front end selects and draws; it computes nothing of the statement.
+The front end selects and draws; it computes nothing about the statement.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 FORMAT: Final = "rowmerge_nb explorer 1"
 MOST_ROWS: Final = 30
-"""The maximum number of rows shown: the first ones of the source."""
+"""The maximum number of rows that are shown."""
 _GROUPS: Final = {
     Join.MATCHED: "matched",
     Join.NOT_MATCHED: "not matched",
@@ -81,11 +81,14 @@ _ANSWERS: Final = {
 def explorer_state(
     trace: Trace, untouched: pa.Table | None = None, first_line: int = 1
 ) -> dict[str, Any]:
-    """Return the explorer's state of a trace: the requested rows of a large statement, or the first
-    ones in the trace.
+    """Return a trace's state for the explorer, with the requested rows or the first ones.
+
+    Args:
+        untouched: target rows that the statement did not touch; None for those of the trace.
+        first_line: the number of the statement's first line in its cell.
 
     Raises:
-        RowMergeError: NOT_SUPPORTED for other traces.
+        RowMergeError: NOT_SUPPORTED for a trace without journeys of rows.
     """
     report = build_report(trace)
     request = _requested(trace)
@@ -93,7 +96,7 @@ def explorer_state(
         trace = replace(trace, samples=replace(trace.samples, pages=request.pages))
         report = replace(report, pages=build_report(trace).pages)
     journeys = with_side_names(_journeys(trace), names_in(trace))
-    steps, untouched_rows, near = statement_steps(trace), _untouched(trace), _near(trace)
+    steps, untouched_count, near = statement_steps(trace), _untouched_count(trace), _near(trace)
     trace, journeys = _of_visible_rows(trace, journeys)
     pages = trace.samples.pages
     is_failed = trace.state == StatementState.FAILED
@@ -111,12 +114,12 @@ def explorer_state(
         "tables": _tables(trace),
         "legends": legends(trace),
         "sides": (
-            {side: _sides(pages, side) for side in ("source", "target")}
+            {side: _columns(pages, side) for side in ("source", "target")}
             if pages is not None
             else sides_of_groups(trace)
         ),
         "rows": _rows(trace, journeys, near),
-        "untouched": untouched_rows,
+        "untouched": untouched_count,
         "others": _others(
             trace, untouched if untouched is not None else _recorded_untouched(trace)
         ),
@@ -184,8 +187,9 @@ def _calls(report: Report, trace: Trace) -> list[dict[str, Any]]:
 
 def _requested(trace: Trace) -> AskedRows | None:
     request = trace.samples.requested_rows
-    is_shown = request is not None and request.pages is not None and not trace.samples.is_whole
-    return request if is_shown else None
+    if request is None or request.pages is None or trace.samples.is_whole:
+        return None
+    return request
 
 
 def _sample(rows: int, total: int, request: AskedRows | None) -> str:
@@ -200,20 +204,22 @@ def _sample(rows: int, total: int, request: AskedRows | None) -> str:
 
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
     if trace.settings.flow == Flow.UPDATABLE:
-        msg = f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran"
-        hint = "print(result) has its report."
-    elif (
+        raise RowMergeError.unsupported(
+            f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
+            hint="print(result) has its report.",
+        )
+    if trace.kind in ROW_CHANGES and trace.state == StatementState.FINISHED:
+        return told_journeys(trace, MOST_ROWS)
+    if (
         trace.kind in ROW_CHANGES
         and trace.state == StatementState.FAILED
         and trace.settings.paradigm
     ):
         return journeys_of(trace, MOST_ROWS) or ()
-    elif trace.kind not in ROW_CHANGES or trace.state != StatementState.FINISHED:
-        msg = f"The explorer has nothing to show of this {trace.kind}"
-        hint = "It shows a MERGE, UPDATE or DELETE of an existing table that ran or failed."
-    else:
-        return told_journeys(trace, MOST_ROWS)
-    raise RowMergeError.unsupported(msg, hint=hint)
+    raise RowMergeError.unsupported(
+        f"The explorer has nothing to show of this {trace.kind}",
+        hint="It shows a MERGE, UPDATE or DELETE of an existing table that ran or failed.",
+    )
 
 
 def _runs(phrase: Phrase) -> list[list[str]]:
@@ -229,11 +235,7 @@ def _clauses(report: Report, trace: Trace) -> list[dict[str, Any]]:
                 "label": "WHERE",
                 "word": clause.operation.name,
                 "style": style_of(clause.operation),
-                "text": (
-                    visible(clause.condition.text)
-                    if clause.condition is not None
-                    else visible(clause.text)
-                ),
+                "text": visible((clause.condition or clause).text),
                 "line": clause.line,
                 "rows": clause.rows,
             }
@@ -262,29 +264,28 @@ def _tables(trace: Trace) -> dict[str, str]:
     nodes = {node.id: node for node in trace.plan}
     for node in trace.plan:
         if node.kind == "Join":
-            read = nodes[node.sources[-1]]
-            while read.sources:
-                read = nodes[read.sources[0]]
-            names["source"] = visible(read.arguments) if read.kind == "TableScan" else ""
+            leaf = nodes[node.sources[-1]]
+            while leaf.sources:
+                leaf = nodes[leaf.sources[0]]
+            names["source"] = visible(leaf.arguments) if leaf.kind == "TableScan" else ""
         elif isinstance(node.facts, ScanFacts) and node.facts.target:
             names["target"] = visible(node.arguments)
     return names
 
 
-def _sides(pages: PageSample, side: str) -> list[dict[str, Any]]:
+def _columns(pages: PageSample, side: str) -> list[dict[str, Any]]:
     if pages.witness is None or side not in pages.witness.schema.names:
         return []
-    fields = pages.witness.schema.field(side).type
     return [
         {
-            "name": visible(f.name),
+            "name": visible(field.name),
             "right": (
-                pa.types.is_floating(f.type)
-                or pa.types.is_integer(f.type)
-                or pa.types.is_decimal(f.type)
+                pa.types.is_floating(field.type)
+                or pa.types.is_integer(field.type)
+                or pa.types.is_decimal(field.type)
             ),
         }
-        for f in fields
+        for field in pages.witness.schema.field(side).type
     ]
 
 
@@ -301,18 +302,18 @@ def _rows(
 
 
 def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
-    merged = trace.kind == "MERGE"
-    texts = journey_row(journey, merged)
+    is_merge = trace.kind == "MERGE"
+    texts = journey_row(journey, is_merge)
     pages = trace.samples.pages
     assert pages is not None
-    lead = journey.source if journey.source is not None else journey.target
+    row = journey.source if journey.source is not None else journey.target
     return {
         "number": journey.source_row,
-        "name": value_text(next(iter((lead or {}).values()), None)),
+        "name": value_text(next(iter((row or {}).values()), None)),
         "group": _GROUPS[journey.join],
         "source": values_of(journey.source),
         "target": values_of(journey.target),
-        "marks": [[mark.text, mark.style, mark.reason] for mark in texts.marks] if merged else [],
+        "marks": [[mark.text, mark.style, mark.reason] for mark in texts.marks] if is_merge else [],
         "style": texts.style,
         "fate": "none" if journey.operation is Operation.NONE else journey.operation.name,
         "clause": journey.case_number,
@@ -326,7 +327,7 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
             if v.fate is not Fate.NOT_APPLICABLE
         ],
         "values": [[visible(name), visible(text)] for name, text in _assigned(journey, trace)],
-        "distinct": list(distinct_station(journey, pages)) if merged else [],
+        "distinct": list(distinct_station(journey, pages)) if is_merge else [],
         "becomes": list(journey.becomes),
         "writers": list(journey.writers),
         "finish": list(finish_station(journey)),
@@ -335,6 +336,7 @@ def _row(journey: Journey, trace: Trace, near: str) -> dict[str, Any]:
 
 
 def _partners(journeys: Iterable[Journey], pages: PageSample | None) -> Iterator[int | None]:
+    """Number the target rows of journeys: a row that several source rows match has one number."""
     numbers: dict[str, int] = {}
     ids = python_values(pages.row_ids) if pages is not None else ()
     for journey in journeys:
@@ -380,7 +382,7 @@ def _term(truth: TermTruth | None) -> dict[str, Any] | None:
     }
 
 
-def _untouched(trace: Trace) -> int | None:
+def _untouched_count(trace: Trace) -> int | None:
     pages, rows_before = trace.samples.pages, trace.target.rows_before
     if rows_before is None or pages is None or not trace.samples.is_whole:
         return None
@@ -403,13 +405,10 @@ def _others(trace: Trace, rows: pa.Table | pa.RecordBatch | None) -> list[dict[s
     if rows is None:
         return []
     why = _ALONE if trace.kind == "MERGE" else _NOT_CHOSEN
-    columns = {
-        name: python_values(column)
-        for name, column in zip(rows.schema.names, rows.slice(0, MOST_ROWS).columns, strict=True)
-    }
-    records = [
-        dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)
-    ]
+    columns = map(python_values, rows.slice(0, MOST_ROWS).columns)
+    records = (
+        dict(zip(rows.schema.names, values, strict=True)) for values in zip(*columns, strict=True)
+    )
     return [
         {"cells": values_of(row), "why": why, "near": _near_target(trace, row)} for row in records
     ]
@@ -420,6 +419,8 @@ def _near_target(trace: Trace, row: Mapping[str, Any]) -> str:
     if near is None or near.target is None:
         return ""
     matches = (
-        one for one in near.target.told if one.columns and one.columns.items() <= row.items()
+        near_row
+        for near_row in near.target.told
+        if near_row.columns and near_row.columns.items() <= row.items()
     )
-    return next((_near_words(one, near, "target") for one in matches), "")
+    return next((_near_words(near_row, near, "target") for near_row in matches), "")
