@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.record import Record
 
 MOST_VALUES: Final = 3_000
-"""The maximum number of values in a file: Java limits the size of a method."""
+"""The maximum number of values in a file, since Java limits the size of a method."""
 _LONGEST_TEXT: Final = 65_535
-"""The bytes of a constant of Java."""
+"""The maximum number of bytes of a Java string constant."""
 _SECRET: Final = re.compile(
     r"password|secret|token|credential|access-key|private-key", re.IGNORECASE
 )
@@ -48,7 +48,7 @@ _CONFLICT: Final = "TRANSACTION_CONFLICT"
 def write_java_test(result: Replay, file: Path, *, expect_error: bool) -> str:
     if not re.fullmatch(r"[A-Za-z_$][\w$]*", file.stem, re.ASCII):
         raise RowMergeError.invalid(
-            f"A class of Java cannot be named '{file.stem}'",
+            f"A Java class cannot be named '{file.stem}'",
             hint="Name the file like a class, such as TestShelf.java.",
         )
     facts = _checked_plugin(result)
@@ -64,7 +64,7 @@ def write_java_test(result: Replay, file: Path, *, expect_error: bool) -> str:
 
 
 def _checked_plugin(result: Replay) -> PluginFacts:
-    hint = "Write a test of Python: to_test('test_shop.py')."
+    hint = "Write a test in Python: to_test('test_shop.py')."
     if result.record.flow is Flow.UPDATABLE:
         raise RowMergeError.unsupported(
             "A test in Java has the calls of merge sinks, and the record is of the older flow",
@@ -96,10 +96,9 @@ def _checked_plugin(result: Replay) -> PluginFacts:
 
 
 def _environment() -> jinja2.Environment:
-    # Few replays are written as a test.
     import jinja2
 
-    environment = jinja2.Environment(  # noqa: S701 - it is text of Java
+    environment = jinja2.Environment(  # noqa: S701 - it writes Java, not HTML
         loader=jinja2.PackageLoader("rowmerge_nb.replays"),
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
@@ -111,7 +110,7 @@ def _environment() -> jinja2.Environment:
 
 
 def _lines(items: Sequence[str], indent: int) -> str:
-    r"""Return arguments on lines of their own.
+    r"""Return arguments of a Java call, each on its own line.
 
     >>> _lines(["1", "2"], 4), _lines([], 4)
     ('\n    1,\n    2', '')
@@ -122,8 +121,9 @@ def _lines(items: Sequence[str], indent: int) -> str:
 def _variables(result: Replay, facts: PluginFacts, *, expect_error: bool) -> dict[str, Any]:
     record = replayed_record(result)
     types = [column.sql_type for column in record.columns]
-    last = result.call.partition("_")[0]
-    ends_after = last if last in {"begin", "finish"} and result.call != _finish(result) else ""
+    ends_after = {"begin_merge": "begin", "begin_insert": "begin", "finish": "finish"}.get(
+        result.call, ""
+    )
     is_compared = not ends_after and not expect_error
     rows = target_rows(record)
     expected_rows = _expected_rows(record) if is_compared else []
@@ -177,10 +177,6 @@ def _variables(result: Replay, facts: PluginFacts, *, expect_error: bool) -> dic
     }
 
 
-def _finish(result: Replay) -> str:
-    return "finish_insert" if result.record.row_id is None else "finish_merge"
-
-
 def _expected_rows(record: Record) -> list[tuple[Any, ...]]:
     assert record.rows is not None
     table = data_of(record, record.rows)
@@ -189,7 +185,7 @@ def _expected_rows(record: Record) -> list[tuple[Any, ...]]:
 
 
 def _catalog(result: Replay) -> dict[str, Any]:
-    """Return what creates the connector; secrets are read from the environment."""
+    """Return what the connector is made of; the test reads secrets from its environment."""
     with result.origin.opened_in() as (connector, folder):
         assert isinstance(connector, JavaConnector)
         name, settings = connector.connector_name, dict(connector.properties)
@@ -241,23 +237,23 @@ def _expected_error(result: Replay) -> dict[str, str]:
     java_class = getattr(result.error, "java_class", "")
     if not java_class:
         raise RowMergeError.invalid(
-            "The replay's error is no exception of Java, so a test in Java cannot expect it",
+            "The replay's error is not a Java exception, so a test in Java cannot expect it",
             hint="Omit expect_error.",
         )
     code = getattr(result.error, "code", "")
     if java_class == _TRINO_EXCEPTION:
-        # A conflict has this project's code.
+        # A conflict has a code of this project, which Java does not know.
         return {"class_name": "TrinoException", "code": "" if code == _CONFLICT else _text(code)}
     return {"class_name": java_class.replace("$", "."), "code": ""}
 
 
 def _comment(sentence: str) -> str:
-    """Return a sentence for a comment of Java.
+    """Return a sentence for a Java comment.
 
     >>> _comment("a */ b < c")
     'a * / b &lt; c.'
     """
-    # Java reads \\u in comments too.
+    # Java reads \\u escapes in comments too.
     text = " ".join(sentence.split()).replace("*/", "* /").replace("\\", "/")
     return f"{html.escape(text, quote=False).rstrip('.')}."
 
@@ -338,11 +334,11 @@ _CASES: Final = {
     "                }\n"
     "            });",
 }
-"""How a value of each type gets into a block's builder."""
+"""The cases of a Java switch that write a value of each type into a block builder."""
 
 
 def _literal(value: Any, sql_type: Type) -> str:
-    r"""Format a value as Java.
+    r"""Format a value as a Java expression.
 
     >>> print(_literal(7, Type("bigint")), _literal('a"b', Type("varchar")))
     7L "a\"b"
@@ -360,27 +356,28 @@ def _literal(value: Any, sql_type: Type) -> str:
     if base == "row":
         return _row(list(value.values()), sql_type.parameters)
     write = _LITERALS.get(base)
+    # A time that Python has no value for is text.
     if write is None or (base in _MOMENTS and isinstance(value, str)):
         raise RowMergeError.invalid(
             f"A test in Java cannot have the value {value!r} of type {sql_type}",
-            hint="Shrink the replay, or write a test of Python: to_test('test_shop.py').",
+            hint="Shrink the replay, or write a test in Python: to_test('test_shop.py').",
         )
     return write(value)
 
 
 def _text(value: str) -> str:
-    r"""Format a text as Java.
+    r"""Format text as a Java string constant.
 
     >>> print(_text("it's \"\n\u2028"))
     "it's \"\n\u2028"
     """
     if len(value.encode()) > _LONGEST_TEXT:
         raise RowMergeError.invalid(
-            f"A text of Java has at most {written_number(_LONGEST_TEXT)} bytes, and one of the"
-            f" values has {written_number(len(value.encode()))}",
+            f"A Java string constant has at most {written_number(_LONGEST_TEXT)} bytes, and one"
+            f" of the values has {written_number(len(value.encode()))}",
             hint="Shrink the replay first: replay.shrink().to_test(...).",
         )
-    # The escapes of JSON are those of Java.
+    # JSON and Java have the same escapes.
     return json.dumps(value).replace("\x7f", "\\u007f")
 
 
@@ -392,14 +389,10 @@ def _double(value: float) -> str:
     return repr(float(value))
 
 
-def _whole(value: int) -> str:
-    return f"{value}L"
-
-
 _MOMENTS: Final = frozenset({"date", "time", "timestamp", "timestamp with time zone"})
 _LITERALS: Final[Mapping[str, Callable[[Any], str]]] = {
     "boolean": lambda value: str(value).lower(),
-    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint"), _whole),
+    **dict.fromkeys(("tinyint", "smallint", "integer", "bigint"), _property),
     **dict.fromkeys(("real", "double"), _double),
     "decimal": lambda value: f'new BigDecimal("{value:f}")',
     **dict.fromkeys(("varchar", "char", "json"), _text),
