@@ -77,17 +77,19 @@ TABLE_PROPERTIES = {
 
 
 class JdbcTransaction(ABC):
+    """A transaction of the connector, with a session that reads and one that writes."""
+
     _store: Store
 
     @abstractmethod
     def reader(self) -> DatabaseSession:
-        """Return a session that sees the snapshot and own changes."""
+        """Return a session that sees the snapshot and the transaction's own changes."""
 
     @abstractmethod
     def writer(self) -> DatabaseSession: ...
 
     def release(self) -> None:
-        """End reading that would block changes of a table."""
+        """End reads that would block DROP TABLE or ALTER TABLE."""
 
     @abstractmethod
     def find(self, name: SchemaTableName) -> JdbcTableHandle | None:
@@ -135,8 +137,8 @@ class JdbcTransaction(ABC):
     def create_table(self, metadata: ConnectorTableMetadata, key: Sequence[str]) -> None: ...
 
     def keep_others_out(self, handle: JdbcTableHandle) -> None:
-        """Let others read a table, but not change it, until the end; by default `check_unchanged`
-        detects their changes.
+        """Let others only read a table until the end; by default, `check_unchanged` detects their
+        changes.
         """
 
     def _declare_table(
@@ -158,7 +160,7 @@ class JdbcTransaction(ABC):
             f"CREATE TABLE {table} ({', '.join(parts)})", f"Creating table '{metadata.name}'"
         )
 
-    def _only(
+    def _single_match(
         self, name: SchemaTableName, matches: Sequence[Mapping[str, Any]], spellings: Iterable[str]
     ) -> Mapping[str, Any]:
         if len(matches) > 1:
@@ -179,7 +181,7 @@ class JdbcTransaction(ABC):
         """Collect the valid attempts' rows; return the stage's SQL name."""
 
     def hold(self, handle: JdbcTableHandle) -> None:
-        """Lock a table against alteration; by default writing does so."""
+        """Lock a table against ALTER TABLE; by default, the first change locks it."""
 
     @abstractmethod
     def check_unchanged(self) -> None:
@@ -218,7 +220,7 @@ class JdbcConnector(Connector):
         return self._transactions.begin(lambda _: self.new_transaction())
 
     def commit(self, transaction_handle: ConnectorTransactionHandle) -> None:
-        # It stays registered until it is committed, so that a failed one can be rolled back.
+        # After a failed commit, `rollback` needs the transaction.
         number = self._transactions.number(transaction_handle)
         self._transactions[number].commit()
         # The change is committed: `orphans` lists what cannot be removed now.
@@ -286,7 +288,7 @@ class JdbcMetadata(UpdatableMetadata):
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
     ) -> JdbcTableHandle | None:
-        # A zero byte would end the query's text, and no name has one.
+        # No name has a zero byte, which would end the text of the query.
         return None if "\0" in str(name) else self._transaction.find(name)
 
     def get_table_metadata(
@@ -327,10 +329,10 @@ class JdbcMetadata(UpdatableMetadata):
     def _drop_old_table(self, old_table: JdbcTableHandle | None) -> None:
         if old_table is None:
             return
-        dropped, writer = self._unbound(old_table, "replaced")
+        old_handle, writer = self._begin_removal(old_table, "replaced")
         self._transaction.check_unchanged()
         writer.execute(
-            f"DROP TABLE {self._store.table(dropped)}", f"Replacing table '{dropped.name}'"
+            f"DROP TABLE {self._store.table(old_handle)}", f"Replacing table '{old_handle.name}'"
         )
 
     def begin_create_table(
@@ -341,14 +343,14 @@ class JdbcMetadata(UpdatableMetadata):
         *,
         replace: bool = False,
     ) -> JdbcOutputTableHandle:
-        """Create a stage alone: the query may read the table that `finish_create_table`
-        replaces.
-        """
+        """Create only a stage: the query may read the table that `finish_create_table` replaces."""
         key = self._checked_key(metadata)
         old_table = self.get_table_handle(session, metadata.name) if replace else None
         if old_table is not None:
-            self._transaction.keep_others_out(self._own_rows(old_table, "replaced"))
-        columns = self._new_columns(metadata)
+            self._transaction.keep_others_out(self._base_table(old_table, "replaced"))
+        columns = tuple(
+            self._new_column(metadata.name, column, added=False) for column in metadata.columns
+        )
         handle = JdbcTableHandle(
             metadata.name,
             self._transaction.spelled_name(metadata.name),
@@ -358,10 +360,6 @@ class JdbcMetadata(UpdatableMetadata):
         stage = self._transaction.begin_stage(session, handle)
         names = tuple(column.name for column in handle.columns)
         return JdbcOutputTableHandle(handle, stage, names, metadata, old_table)
-
-    def _new_columns(self, metadata: ConnectorTableMetadata) -> tuple[JdbcColumn, ...]:
-        columns = (self._new_column(metadata.name, column) for column in metadata.columns)
-        return tuple(replace(column, added=False) for column in columns)
 
     def finish_create_table(
         self,
@@ -402,21 +400,21 @@ class JdbcMetadata(UpdatableMetadata):
             )
 
     def drop_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        handle, writer = self._unbound(table_handle, "dropped")
+        handle, writer = self._begin_removal(table_handle, "dropped")
         writer.execute(f"DROP TABLE {self._store.table(handle)}", f"Dropping table '{handle.name}'")
 
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
-        handle, writer = self._unbound(table_handle, "truncated")
+        handle, writer = self._begin_removal(table_handle, "truncated")
         self._store.changed(
             writer,
             f"{self._store.truncating} {self._store.table(handle)}",
             f"Truncating table '{handle.name}'",
         )
 
-    def _unbound(
+    def _begin_removal(
         self, table_handle: ConnectorTableHandle, verb: str
     ) -> tuple[JdbcTableHandle, DatabaseSession]:
-        handle = self._own_rows(table_handle, verb)
+        handle = self._base_table(table_handle, verb)
         self._transaction.release()
         writer = self._transaction.writer()
         if other_tables := self._store.bound_tables(writer, handle):
@@ -430,7 +428,7 @@ class JdbcMetadata(UpdatableMetadata):
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
     ) -> None:
-        handle = self._own_rows(table_handle, "altered")
+        handle = self._base_table(table_handle, "altered")
         if isinstance(alteration, AddColumn):
             self._check_names("column", alteration.column.name)
         elif isinstance(alteration, RenameColumn):
@@ -453,24 +451,26 @@ class JdbcMetadata(UpdatableMetadata):
         columns: Sequence[ColumnMetadata],
     ) -> JdbcTableHandle:
         """Return a handle with columns that `finish_merge` adds."""
-        handle = self._own_rows(table_handle, "altered")
+        handle = self._base_table(table_handle, "altered")
         self._check_names("column", *(column.name for column in columns))
         return replace(
             handle,
             columns=(
                 *handle.columns,
-                *(self._new_column(handle.name, column) for column in columns),
+                *(self._new_column(handle.name, column, added=True) for column in columns),
             ),
         )
 
-    def _new_column(self, table: SchemaTableName, column: ColumnMetadata) -> JdbcColumn:
+    def _new_column(
+        self, table: SchemaTableName, column: ColumnMetadata, *, added: bool
+    ) -> JdbcColumn:
         declared = self._transaction.declared(table, column.name, column.type)
         return JdbcColumn(
             self._store.column_name(column.name),
             column.type,
             declared,
             cast=self._store.cast_of(declared),
-            added=True,
+            added=added,
         )
 
     def _add_columns(self, handle: JdbcTableHandle) -> None:
@@ -479,8 +479,8 @@ class JdbcMetadata(UpdatableMetadata):
             return
         self._transaction.release()
         self._transaction.hold(handle)
-        now = self._transaction.find(handle.name)
-        if now is None or now.columns != tuple(
+        current = self._transaction.find(handle.name)
+        if current is None or current.columns != tuple(
             column for column in handle.columns if not column.added
         ):
             raise ExecutionError(
@@ -548,10 +548,10 @@ class JdbcMetadata(UpdatableMetadata):
         self,
         session: ConnectorSession,
         table_handle: ConnectorTableHandle,
-        what: str,
+        verb: str,
         updated: Iterable[str] = (),
     ) -> tuple[JdbcTableHandle, Stage]:
-        handle = self._own_rows(table_handle, what)
+        handle = self._base_table(table_handle, verb)
         self._store.check_room(handle.name, len(handle.columns), len(handle.key))
         for column in map(handle.column, updated):
             if column.generated or column.always:
@@ -576,7 +576,7 @@ class JdbcMetadata(UpdatableMetadata):
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> JdbcRowIdColumn:
         """Return the primary key, or raise NOT_SUPPORTED."""
-        handle = self._own_rows(table_handle, "changed")
+        handle = self._base_table(table_handle, "changed")
         if not handle.key:
             raise ConnectorError(
                 f"{self._store.name} table '{handle.name}' has no primary key, so that its rows"
@@ -595,7 +595,7 @@ class JdbcMetadata(UpdatableMetadata):
         if updated_columns is not None:
             updated = {case: _names(columns) for case, columns in updated_columns.items()}
         elif "updated_columns" in session.properties:
-            # In the era of the documents, rows do not have their clause's number.
+            # In the era `documents`, a row does not have the number of its clause.
             updated = {NO_CASE: tuple(session.properties["updated_columns"])}
         names = {name for case_names in (updated or {}).values() for name in case_names}
         handle, stage = self._begin(session, table_handle, "changed", names)
@@ -611,7 +611,6 @@ class JdbcMetadata(UpdatableMetadata):
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts and not any(column.added for column in handle.columns):
             return ConnectorOutputMetadata()
-        self._transaction.writer()
         self._transaction.check_unchanged()
         self._add_columns(handle)
         if not attempts:
@@ -639,13 +638,13 @@ class JdbcMetadata(UpdatableMetadata):
         handle, attempts = own(table_handle, JdbcUpdatableTableHandle), read_fragments(fragments)
         if not attempts:
             return ConnectorOutputMetadata()
-        self._transaction.writer()
         self._transaction.check_unchanged()
         changes = self._collected(handle, handle.stage, attempts)
         updated = {ONLY_CASE: handle.updated or ()}
         return replace(changes, updated=updated, step=step, whole_rows=False).apply()
 
-    def _own_rows(self, table_handle: ConnectorTableHandle, what: str) -> JdbcTableHandle:
+    def _base_table(self, table_handle: ConnectorTableHandle, what: str) -> JdbcTableHandle:
+        """Return the handle of a table, or raise NOT_SUPPORTED for a view."""
         handle = table_handle_of(table_handle)
         if handle.kind != "table":
             raise ConnectorError(

@@ -42,7 +42,7 @@ change was committed.
 class _Databases(threading.local):
     """The databases of a thread, which its connections share.
 
-    Opening one takes a connection, and reads all types of the server.
+    Opening a database takes a connection, and reads all types of the server.
     """
 
     def __init__(self) -> None:
@@ -57,8 +57,8 @@ class _Databases(threading.local):
 _databases: Final = _Databases()
 
 
-class _OpenDatabase:
-    """A database for the end of a connection, which leaves it open."""
+class _SharedDatabase:
+    """What a connection closes at its end in place of its database, which stays open."""
 
     def close(self) -> None: ...
 
@@ -67,7 +67,7 @@ def _connection(driver: Any, dsn: str) -> Any:
     from adbc_driver_manager import AdbcConnection
 
     connection = AdbcConnection(_databases.get(dsn))
-    return driver.Connection(_OpenDatabase(), connection, autocommit=True)
+    return driver.Connection(_SharedDatabase(), connection, autocommit=True)
 
 
 @dataclass(frozen=True, repr=False)
@@ -192,7 +192,7 @@ class PostgresStore(Store):
         return f"ctid >= '({split.low},0)'::tid{upper}"
 
     def begin_reading(self, session: DatabaseSession, split: JdbcSplit) -> None:
-        """Set the snapshot, and a stable order of rows."""
+        """Use the split's snapshot, and a stable order of rows."""
         if split.predicate:
             # A retried attempt must read rows in the same order, even if the planner's statistics
             # changed: bitmap scans and table scans both return physical order.
@@ -264,7 +264,7 @@ class PostgresStore(Store):
         return f"USING {stage} AS s WHERE {' AND '.join(conditions)}"
 
     def reinserting(self, handle: JdbcTableHandle, stage: str, insert: str, rows: int) -> list[str]:
-        """Build one statement, because foreign keys are checked at its end."""
+        """Build a single statement, because foreign keys are checked at its end."""
         deletion = (
             f"DELETE FROM {self.table(handle)} AS t {self.staged_rows(handle, stage, 3)}"
             " RETURNING 1"
@@ -314,7 +314,7 @@ class PostgresStore(Store):
     def fill(
         self, session: DatabaseSession, handle: JdbcTableHandle, stage: str, operation: int
     ) -> None:
-        """Put defaults into the stage, under this connector's search path."""
+        """Put defaults into the stage; their names resolve by this connector's search path."""
         for index, column in enumerate(handle.columns):
             if column.default is not None:
                 value = f"({column.default})::{types.transport_type(column.type)[1]}"
@@ -325,5 +325,5 @@ class PostgresStore(Store):
                 )
 
     def inserted(self, column: JdbcColumn, value: str) -> str:
-        """Return the value: `fill` has put the default."""
+        """Return the value, since `fill` has put defaults into the stage."""
         return value

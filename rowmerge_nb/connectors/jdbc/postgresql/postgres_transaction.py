@@ -115,7 +115,9 @@ class PostgresTransaction(JdbcTransaction):
         )
         if not matches:
             return None
-        table = self._only(name, matches, (f'"{row["schema"]}"."{row["name"]}"' for row in matches))
+        table = self._single_match(
+            name, matches, (f'"{row["schema"]}"."{row["name"]}"' for row in matches)
+        )
         columns = [self._column(str(name), row) for row in self._catalog_columns(table["oid"])]
         lower = [column.name.lower() for column in columns]
         repeated = next(

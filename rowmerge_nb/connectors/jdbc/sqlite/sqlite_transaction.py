@@ -84,7 +84,7 @@ class SqliteTransaction(JdbcTransaction):
         matches = [row for row in self._tables() if row["name"].lower() == name.table]
         if not matches:
             return None
-        table = self._only(name, matches, (row["name"] for row in matches))
+        table = self._single_match(name, matches, (row["name"] for row in matches))
         spelled, table_type = table["name"], table["type"]
         rows = self.reader().query(
             "SELECT name, type, \"notnull\" AS required, CAST(dflt_value AS TEXT) || '' AS value,"

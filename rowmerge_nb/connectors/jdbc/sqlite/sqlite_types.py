@@ -74,8 +74,8 @@ _MOMENTS: Final = {
 
 
 def named(column: str) -> str:
-    """Quote a column's name by backquotes: SQLite reads a double-quoted name that no column has as
-    a text.
+    """Put a column's name into backquotes: SQLite reads a double-quoted name as a string if no
+    column has it.
 
     >>> named("a`b")
     '`a``b`'
@@ -163,13 +163,15 @@ def value_reading(column: JdbcColumn) -> Reading:
 def key_type(column: JdbcColumn) -> Type:
     if column.type.base == "decimal" and not has_text_affinity(column.declared):
         return DOUBLE
-    plain = {pa.int64(): BIGINT, pa.float64(): DOUBLE, pa.binary(): VARBINARY, pa.string(): VARCHAR}
-    own = column.type if column.type.base in {"tinyint", "smallint", "integer", "bigint"} else None
-    return own or plain[storage_type(column.type)]
+    if column.type.base in {"tinyint", "smallint", "integer", "bigint"}:
+        return column.type
+    return {pa.int64(): BIGINT, pa.float64(): DOUBLE, pa.binary(): VARBINARY, pa.string(): VARCHAR}[
+        storage_type(column.type)
+    ]
 
 
 def key_reading(column: JdbcColumn) -> Reading:
-    """Return the way a key column is read for the row id. NULL is a misfit."""
+    """Return how a key column is read for the row id; NULL is a misfit."""
     name, arrow_type = named(column.name), storage_type(key_type(column))
     misfit = f"typeof({name}) NOT IN ({_KINDS[arrow_type]})"
     if arrow_type == pa.float64():
@@ -180,7 +182,7 @@ def key_reading(column: JdbcColumn) -> Reading:
 
 
 def _changes_as_real(name: str) -> str:
-    """Build the condition of integers with too many digits for floating point."""
+    """Return the condition for integers with too many digits for floating point."""
     return f"typeof({name}) = 'integer' AND {name} <> CAST({name} AS REAL)"
 
 
@@ -226,6 +228,7 @@ def _refuse(column: JdbcColumn, value: str, why: str, hint: str) -> None:
 
 
 def converted(column: JdbcColumn, array: pa.Array) -> pa.Array:
+    """Convert values from the form in which SQLite stores them."""
     if column.type.base == "decimal":
         return array.cast(column.type.arrow)
     if column.type.base == "char":
