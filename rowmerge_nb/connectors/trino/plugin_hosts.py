@@ -54,13 +54,13 @@ class PluginHosts:
         return host
 
     def greeting(self) -> dict[str, Any]:
-        """Return what the coordinator's process said of the plugin, also if it has ended since."""
+        """Return what the coordinator's process said of the plugin, even if it has ended since."""
         with self._lock:
             host = (self._hosts or self._started())[0]
         return host.hello()
 
     def socket_of_tasks(self) -> str:
-        """Return where the process of the tasks listens, once it does."""
+        """Wait until the process of the tasks listens, and return its socket's path."""
         host = self._started()[-1]
         host.hello()
         return host.socket_path
@@ -83,7 +83,7 @@ class PluginHosts:
     def end(self, host: HostProcess) -> None:
         with self._lock:
             if host in self._retired:
-                # The call that hung has come to its end.
+                # The call that hung has ended.
                 self._retired.remove(host)
                 host.stop()
             elif host in self._users:
@@ -95,9 +95,9 @@ class PluginHosts:
 
     @contextmanager
     def debugging(self, port: int, *, coordinator: bool) -> Iterator[None]:
-        """Use a process that a debugger of Java is attached to, after waiting for it.
+        """Wait for a Java debugger to attach to a new process, and use that process.
 
-        The process that it replaces runs on, and is used again at the end.
+        The process that it replaces continues to run, and is used again at the end.
 
         Raises:
             RowMergeError: NOT_SUPPORTED if a process with the rows of tables runs already.
@@ -132,7 +132,7 @@ class PluginHosts:
             if not self._hosts:
                 host.stop()
                 return
-            # The process with the debugger, or one that followed it.
+            # The process with the debugger, or its successor.
             self._hosts[index].stop()
             self._hosts[index] = host
 
@@ -144,11 +144,11 @@ class PluginHosts:
                 host.stop()
 
     def _has_no_users(self) -> bool:
-        """Whether no transaction needs the processes, but for calls that were given up."""
+        """Whether no transaction needs the processes, except for abandoned calls."""
         return not self._users or len(self._users) == self._hosts[0].hanging_calls
 
     def _retire(self) -> None:
-        """End the processes, except one with a call that hangs: it may change a table yet."""
+        """End the processes, except one with a call that hangs: it may still change a table."""
         hosts, self._hosts, self._users = self._hosts, [], []
         for host in hosts:
             if host.hanging_calls:
@@ -165,7 +165,7 @@ class PluginHosts:
             if not self._hosts:
                 self._jars = jar_state(self._paths)
                 settings = self._settings()
-                # Beside each other: a plugin takes some seconds to be ready.
+                # They start at the same time, since each needs some seconds.
                 for _ in range(self._count):
                     self._hosts.append(HostProcess(settings, self._program))
             return self._hosts

@@ -1,6 +1,6 @@
 """The older flow of UPDATE and DELETE on a plugin: its page sources change what they have read.
 
-Trino had this flow until the machinery of MERGE replaced it. A plugin has one of both.
+Trino had this flow until the machinery of MERGE replaced it. A plugin has one of the two.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 ROW_ID: Final = "$row_id"
 MERGE_SINCE: Final = 393
-"""The version of Trino that began MERGE."""
+"""The first version of Trino with MERGE."""
 _PARTITION_KEY: Final = "PARTITION_KEY"
 """The type of partition columns in the handles of Hive's plugin."""
 
@@ -49,10 +49,10 @@ class TrinoUpdatableTableHandle(TrinoTableHandle):
     original: TrinoTableHandle | None = None
 
     def is_omitted(self, column: TrinoColumnHandle) -> bool:
-        """Return whether the pages of an UPDATE lack a column, although it was requested.
+        """Return whether the pages of an UPDATE lack a requested column.
 
-        Hive's plugin reads the data columns that the UPDATE keeps beside the requested ones, and
-        loses partition columns then.
+        Hive's plugin also reads the data columns that the UPDATE keeps, and then omits partition
+        columns.
         """
         if not self.updated or column.java is None:
             return False
@@ -153,11 +153,9 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         )
         java = java_handle(answer["table"])
         self._transaction.note_lost_fields(java)
-        content = {each.name: getattr(table, each.name) for each in fields(TrinoTableHandle)}
+        parts = {each.name: getattr(table, each.name) for each in fields(TrinoTableHandle)}
         updated = tuple(table.columns_of(updated_columns))
-        return TrinoUpdatableTableHandle(
-            **{**content, "java": java}, updated=updated, original=table
-        )
+        return TrinoUpdatableTableHandle(**{**parts, "java": java}, updated=updated, original=table)
 
     def _finish(
         self,
@@ -175,8 +173,8 @@ class TrinoUpdatablePageSource(UpdatablePageSource):
     """An UpdatablePageSource of a plugin.
 
     Args:
-        omitted: the columns among them that `source` does not have, with the split's value in one
-            row; none for a split without rows.
+        omitted: one row with the split's values of the columns that `source` lacks; None if the
+            split has no rows.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Arrow arrays to Trino's blocks, by their buffers."""
+"""Conversion of Arrow arrays to Trino's blocks by their buffers."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ class BlockBuilder:
         return self._fixed("Int128ArrayBlock", jpype.JLong, array, pairs)
 
     def _bytes_of_any_length(self, array: pa.Array, channel: ChannelType) -> JavaObject:
-        plain = array if array.type == channel.sql.arrow else array.cast(channel.sql.arrow)
+        plain = array.cast(channel.sql.arrow)
         if plain.null_count:
             # Trino's NULLs have no bytes; Arrow's may.
             plain = plain.fill_null("" if pa.types.is_string(plain.type) else b"")
@@ -211,7 +211,11 @@ class BlockBuilder:
     def _twelve_bytes(
         self, array: pa.Array, first: NDArray[np.int64], second: NDArray[Any]
     ) -> JavaObject:
-        return self._fixed("Fixed12Block", jpype.JInt, array, _fixed12(first, second))
+        """Build a block of 12-byte values: the long as two ints, then the int."""
+        values = np.empty((len(first), 3), np.int32)
+        values[:, :2] = np.ascontiguousarray(first).view(np.int32).reshape(-1, 2)
+        values[:, 2] = second
+        return self._fixed("Fixed12Block", jpype.JInt, array, values)
 
     def _null_argument(self, array: pa.Array) -> JavaObject:
         valid = None
@@ -226,7 +230,7 @@ def java_array(java_type: JavaObject, values: NDArray[Any]) -> JavaObject:
 
 
 def _numbers(array: pa.Array, arrow_type: pa.DataType, dtype: Any) -> NDArray[Any]:
-    plain = array if array.type == arrow_type else array.cast(arrow_type)
+    plain = array.cast(arrow_type)
     numpy_type, data = np.dtype(dtype), plain.buffers()[1]
     shape = (len(plain), *numpy_type.shape)
     if data is None or not len(plain):
@@ -254,7 +258,7 @@ def _bytes_and_offsets(array: pa.Array) -> tuple[NDArray[np.int8], NDArray[np.in
 def children_of(
     array: pa.Array, children: list[pa.Array]
 ) -> tuple[NDArray[np.int32], list[pa.Array]]:
-    """Return the offsets of a list or map array, and the children of its entries without gaps."""
+    """Return the offsets of a list or map array, and its children without gaps."""
     if not len(array):
         return np.zeros(1, np.int32), [child.slice(0, 0) for child in children]
     offsets = np.frombuffer(
@@ -270,11 +274,3 @@ def children_of(
             return compact, [child.take(pa.array(index)) for child in children]
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     return offsets - offsets[0], [child.slice(first, count) for child in children]
-
-
-def _fixed12(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int32]:
-    """Return 12-byte values: the long in two ints, then the int."""
-    values = np.empty((len(first), 3), np.int32)
-    values[:, :2] = np.ascontiguousarray(first).view(np.int32).reshape(-1, 2)
-    values[:, 2] = second
-    return values
