@@ -154,17 +154,15 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
             _check_bucket(file, bucket, table)
             event_file = file.name if bucket is None else bucket_file(bucket)
             deletes = tuple(files[event_file] for files in deleting if event_file in files)
-            required_bucket = bucket if table.bucket_count is not None else None
             yield HiveSplit(
                 file,
                 name,
                 deletes,
-                None,
-                required_bucket,
+                bucket=bucket if table.bucket_count is not None else None,
                 elsewhere=state.overlaps.get(directory.name, 0),
             )
-    first: dict[int, int] = {}
-    is_single_file = len(state.originals) == len(
+    first_rows: dict[int, int] = {}
+    has_one_file_per_bucket = len(state.originals) == len(
         {bucket_of_original(file.name) for file in state.originals}
     )
     for file in state.originals:
@@ -177,11 +175,11 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
             file,
             name,
             deletes,
-            (bucket, first.get(bucket, 0)),
+            (bucket, first_rows.get(bucket, 0)),
             bucket if table.bucket_count is not None else None,
         )
-        if not is_single_file:
-            first[bucket] = first.get(bucket, 0) + row_count(file)
+        if not has_one_file_per_bucket:
+            first_rows[bucket] = first_rows.get(bucket, 0) + row_count(file)
 
 
 def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
@@ -252,7 +250,7 @@ def read_split(
         split.original,
         keys=with_ids or bool(deleted) or bool(split.elsewhere),
         stripes=stripes,
-        first=_deciding(split, table),
+        first=_selective_columns(split, table),
     ):
         arrays_by_name = dict(zip(column_names, arrays, strict=True))
         if split.bucket is not None:
@@ -269,7 +267,7 @@ def read_split(
         page = (
             pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(channels, names=names))
             if channels
-            else _empty(rows)
+            else _without_channels(rows)
         )
         if keys is not None and (deleted or split.elsewhere):
             page = page.filter(pa.array(living_rows(keys, deleted, split.elsewhere)))
@@ -278,6 +276,7 @@ def read_split(
 
 
 def living_rows(keys: RowKeys, deleted: DeletedRows, elsewhere: int) -> npt.NDArray[np.bool_]:
+    """Return which rows are not deleted, and not in another directory too."""
     living: npt.NDArray[np.bool_] = (
         keys.write_ids > elsewhere if elsewhere else np.ones(keys.numbers.size, bool)
     )
@@ -309,19 +308,21 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
     return selected, KeyBounds((0, 0), (min(numbers), max(ends))) if selected else None
 
 
-def _deciding(split: HiveSplit, table: HiveTable) -> KeysFirst:
-    few = [
+def _selective_columns(split: HiveSplit, table: HiveTable) -> KeysFirst:
+    selective = [
         (index, domain)
         for index, domain in split.domains
         if is_selective(domain, table.data_columns[index].type)
     ]
-    columns = [(index, table.data_columns[index]) for index, _ in few]
+    domains = [domain for _, domain in selective]
     return KeysFirst(
-        columns, lambda arrays: has_match(zip(arrays, (domain for _, domain in few), strict=True))
+        [(index, table.data_columns[index]) for index, _ in selective],
+        lambda arrays: has_match(zip(arrays, domains, strict=True)),
     )
 
 
 def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> None:
+    """Check that a sample of the rows belongs to the split's bucket."""
     rows = np.arange(0, len(columns[0]), max(1, len(columns[0]) // _CHECKED_ROWS))
     types = [next(c.type for c in table.columns if c.name == name) for name in table.bucketed_by]
     sample = [column.take(pa.array(rows)) for column in columns]
@@ -339,5 +340,5 @@ def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> 
         )
 
 
-def _empty(rows: int) -> Page:
+def _without_channels(rows: int) -> Page:
     return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])
