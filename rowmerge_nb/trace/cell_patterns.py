@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     Mask = npt.NDArray[np.bool_]
 
 _TICKS: Final = {"s": 1, "ms": 1_000, "us": 1_000_000, "ns": 1_000_000_000}
-"""Ticks of a second by the unit of a timestamp."""
+"""The ticks of a second, by the unit of a timestamp."""
 _QUARTER: Final = 15 * 60 * 1_000_000
 """Time zones differ by quarters of an hour."""
 _WIDEST_ZONE: Final = 26 * 60 * 60 * 1_000_000
@@ -134,10 +134,10 @@ def _of_nulls(cells: _Cells) -> Iterator[str]:
         is_text = pa.types.is_string(expected.type) and _is_true(pc.equal(expected, ""))
         yield "is NULL in place of an empty text" if is_text else "is NULL in place of a value"
     if expected.null_count == len(expected):
-        constant = actual.unique()
+        values = actual.unique()
         yield (
-            f"is {_constant(constant[0])} in place of NULL"
-            if len(constant) == 1
+            f"is {_constant(values[0])} in place of NULL"
+            if len(values) == 1
             else "has a value in place of NULL"
         )
 
@@ -164,24 +164,20 @@ def _of_values(cells: _Cells) -> Iterator[str]:
 
 
 def _of_texts(cells: _Cells) -> Iterator[str]:
-    if cells.all(lambda e, s: pc.equal(pc.utf8_lower(e), pc.utf8_lower(s))):
+    if cells.all(lambda e, a: pc.equal(pc.utf8_lower(e), pc.utf8_lower(a))):
         yield "differs in case only"
-    longer = cells.all(lambda e, s: pc.greater(pc.utf8_length(s), pc.utf8_length(e)))
-    shorter = cells.all(lambda e, s: pc.less(pc.utf8_length(s), pc.utf8_length(e)))
-    if cells.all(lambda e, s: pc.equal(pc.utf8_rtrim(e, " "), pc.utf8_rtrim(s, " "))):
-        yield (
-            "is padded with blanks"
-            if longer
-            else "has lost its trailing blanks"
-            if shorter
-            else "differs in trailing blanks only"
-        )
-    if cells.all(lambda e, s: pc.equal(pc.utf8_trim_whitespace(e), pc.utf8_trim_whitespace(s))):
+    longer = cells.all(lambda e, a: pc.greater(pc.utf8_length(a), pc.utf8_length(e)))
+    shorter = cells.all(lambda e, a: pc.less(pc.utf8_length(a), pc.utf8_length(e)))
+    if cells.all(lambda e, a: pc.equal(pc.utf8_rtrim(e, " "), pc.utf8_rtrim(a, " "))):
+        if longer:
+            yield "is padded with blanks"
+        yield "has lost its trailing blanks" if shorter else "differs in trailing blanks only"
+    if cells.all(lambda e, a: pc.equal(pc.utf8_trim_whitespace(e), pc.utf8_trim_whitespace(a))):
         yield "differs in blanks at its ends only"
     most = pc.max(pc.utf8_length(cells.actual)).as_py()
-    if shorter and cells.all(lambda e, s: pc.equal(pc.utf8_slice_codeunits(e, 0, most), s)):
+    if shorter and cells.all(lambda e, a: pc.equal(pc.utf8_slice_codeunits(e, 0, most), a)):
         yield f"is cut after {plural(most, 'character')}"
-    if cells.all(lambda e, s: pc.equal(pc.utf8_normalize(e, "NFKC"), pc.utf8_normalize(s, "NFKC"))):
+    if cells.all(lambda e, a: pc.equal(pc.utf8_normalize(e, "NFKC"), pc.utf8_normalize(a, "NFKC"))):
         yield "differs in its Unicode normal form only"
 
 
@@ -192,7 +188,7 @@ def _of_decimals(cells: _Cells) -> Iterator[str]:
 
 def _of_floats(cells: _Cells) -> Iterator[str]:
     if pa.types.is_float64(cells.expected.type) and cells.all(
-        lambda e, s: pc.equal(e.cast(pa.float32(), safe=False).cast(pa.float64()), s)
+        lambda e, a: pc.equal(e.cast(pa.float32(), safe=False).cast(pa.float64()), a)
     ):
         yield "is rounded to the digits of a real"
     yield from _of_rounding(cells, _MOST_PLACES)
@@ -241,7 +237,7 @@ def _of_integers(cells: _Cells) -> Iterator[str]:
 def _of_moments(cells: _Cells) -> Iterator[str]:
     if pa.types.is_date(cells.expected.type):
         days = pc.subtract(
-            *(s.cast(pa.date32()).cast(pa.int32()) for s in (cells.actual, cells.expected))
+            *(side.cast(pa.date32()).cast(pa.int32()) for side in (cells.actual, cells.expected))
         )
         if len(apart := pc.unique(days)) == 1:
             by = apart[0].as_py()
@@ -274,7 +270,7 @@ def _of_other_rows(expected: pa.ChunkedArray, actual: pa.ChunkedArray) -> str:
     before, after = codes[:rows], codes[rows:]
     for step, words in ((1, "the row before it"), (-1, "the row after it")):
         inner = slice(1, None) if step == 1 else slice(None, -1)
-        # Two rows that have exchanged their values are no shift.
+        # Two rows with exchanged values are not a shift.
         if rows > 2 and np.array_equal(np.roll(before, step)[inner], after[inner]):
             return f"has the value of {words} in the sinks' pages"
     if np.array_equal(np.sort(before), np.sort(after)):

@@ -30,6 +30,14 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class FileFormat:
+    """A format of files.
+
+    Args:
+        name: the key of the content, with the version.
+        what: what such a file is, such as ``a trace``.
+        writer: the call that writes one.
+    """
+
     name: str
     what: str
     writer: str
@@ -73,7 +81,7 @@ class FileFormat:
         """Return the value under the format's name.
 
         Raises:
-            TraceSchemaError: another key; the message names another version.
+            TraceSchemaError: for another key; the message names it if it is another version.
 
         >>> FileFormat("rowmerge_nb audit 1", "an audit", "audit.save(...)").inside({"rowmerge_nb audit 7": {}})
         Traceback (most recent call last):
@@ -108,21 +116,19 @@ def read_json(content: bytes) -> Any:
 
 
 def write_private(path: str | Path, content: bytes, what: str) -> None:
-    """Write a file atomically that only its owner may read; errors as in `save_trace`.
+    """Write a file atomically that only its owner may read.
 
-    The error message begins with ``what``: ``The trace``.
+    Args:
+        what: the first words of an error message, such as ``The trace``.
     """
     try:
         _replace(_checked_path(path), content)
     except OSError as error:
-        denied = isinstance(error, PermissionError)
-        code = (
-            "GENERIC_INSUFFICIENT_RESOURCES"
-            if is_full(error)
-            else "PERMISSION_DENIED"
-            if denied
-            else "INVALID_ARGUMENTS"
-        )
+        code = "INVALID_ARGUMENTS"
+        if is_full(error):
+            code = "GENERIC_INSUFFICIENT_RESOURCES"
+        elif isinstance(error, PermissionError):
+            code = "PERMISSION_DENIED"
         raise RowMergeError(
             f"{what} cannot be saved as '{path}': {error.strerror or error}",
             code=code,
@@ -140,7 +146,7 @@ def _checked_path(path: str | Path) -> Path:
 
 
 def read_file(path: Path, most_bytes: int | None = None) -> tuple[bytes, Budget]:
-    """Return a file's bytes and budget, without blocking on a pipe."""
+    """Return a file's bytes and its budget; refuse a pipe rather than wait for it."""
     with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
         status = os.fstat(file.fileno())
         if not stat.S_ISREG(status.st_mode):
