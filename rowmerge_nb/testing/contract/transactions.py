@@ -240,6 +240,7 @@ class TransactionChecks(ContractStore):
         filled_table.must_have_left_nothing()
 
     def _both(self, filled_table: FilledTable, first: Changes, second: Changes) -> bool:
+        """Run two statements side by side, and return whether the second one succeeded too."""
         one, other = filled_table.statement(), filled_table.statement()
         try:
             one.begin(first)
@@ -254,7 +255,7 @@ class TransactionChecks(ContractStore):
                 other.rollback()
                 if error.code != "TRANSACTION_CONFLICT":
                     pytest.fail(
-                        f"the statement that came second failed with {error}; a conflict is told as"
+                        f"the statement that came second failed with {error}; a conflict is reported as"
                         " TRANSACTION_CONFLICT"
                     )
                 return False
