@@ -84,7 +84,7 @@ TABLE_PROPERTIES: Final = {
     "type_widening_enabled": "whether MERGE WITH SCHEMA EVOLUTION changes types of columns",
 }
 _ATTEMPTS: Final = 20
-"""The number of times that an INSERT is committed anew after concurrent commits."""
+"""The number of attempts to commit an INSERT beside concurrent commits."""
 
 
 @dataclass
@@ -207,12 +207,12 @@ class DeltaMetadata(ConnectorMetadata):
         handle: DeltaTableHandle,
         number: int,
     ) -> ConnectorTableVersion | None:
-        """Restore the files of a version; types of columns and columns not dropped stay."""
+        """Restore the files of a version under the present columns, except the dropped ones."""
         if number == handle.version:
             return None
         table = self._transaction.table(handle)
-        before, now = log.files_of(earlier, handle.name), self._transaction.files(handle)
-        missing = [file.path for file in before if not _exists(handle, file)]
+        old, current = log.files_of(earlier, handle.name), self._transaction.files(handle)
+        missing = [file.path for file in old if not _exists(handle, file)]
         if missing:
             raise ConnectorError(
                 f"File '{missing[0]}' of version {number} of Delta table '{handle.name}' does not"
@@ -220,10 +220,10 @@ class DeltaMetadata(ConnectorMetadata):
                 code="DELTA_LAKE_BAD_DATA",
                 hint="Its files may have been removed by VACUUM; restore a later version.",
             )
-        old_paths, paths = {file.path for file in before}, {file.path for file in now}
-        returned = [file for file in before if file.path not in paths]
+        old_paths, current_paths = {file.path for file in old}, {file.path for file in current}
+        returned = [file for file in old if file.path not in current_paths]
         change = FileChange(
-            removed=[file for file in now if file.path not in old_paths],
+            removed=[file for file in current if file.path not in old_paths],
             restored=former_actions(handle.location, number, returned),
         )
         schema = json.loads(table.schema().to_json())
@@ -313,7 +313,7 @@ class DeltaMetadata(ConnectorMetadata):
         if replaced is not None:
             table = self._writable(replaced, changes_rows=True)
             if is_widening or stores_wider_types(table):
-                # delta-rs commits it, and refuses the feature.
+                # delta-rs, which commits the table, does not support the feature.
                 refuse_feature(name, TYPE_WIDENING, "replaced")
         handle = DeltaTableHandle(
             name,
@@ -355,14 +355,10 @@ class DeltaMetadata(ConnectorMetadata):
     def truncate_table(self, session: ConnectorSession, table_handle: ConnectorTableHandle) -> None:
         handle = delta_table(table_handle)
         table = self._writable(handle, changes_rows=True)
-        change, prefix = FileChange(removed=self._transaction.files(handle)), ""
+        change = FileChange(removed=self._transaction.files(handle))
         details = _details(session, {"numTargetFilesRemoved": len(change.removed)})
         if change.removed:
-            self._transaction.actions.append(
-                lambda: log.version_after(
-                    log.commit(table, handle, change, details, prefix), handle
-                )
-            )
+            self._commit_later(table, handle, change, details, "")
 
     def alter_table(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle, alteration: Alteration
@@ -435,7 +431,7 @@ class DeltaMetadata(ConnectorMetadata):
         handle = delta_table(table_handle)
         table = self._writable(handle, changes_rows=False)
         if procedure == "OPTIMIZE" and stores_wider_types(table):
-            # delta-rs commits it, and refuses the feature.
+            # delta-rs, which commits OPTIMIZE, does not support the feature.
             refuse_feature(handle.name, TYPE_WIDENING, "optimized")
         if procedure == "VACUUM":
             check_retention(
@@ -593,13 +589,8 @@ class DeltaMetadata(ConnectorMetadata):
         }
         if adds or removed or handle.new_schema is not None:
             table, change = self._transaction.table(handle), FileChange(adds, removed)
-            prefix = merge_handle.prefix
             details = _details(session, metrics)
-            self._transaction.actions.append(
-                lambda: log.version_after(
-                    log.commit(table, handle, change, details, prefix), handle
-                )
-            )
+            self._commit_later(table, handle, change, details, merge_handle.prefix)
         output = self._output(adds)
         if handle.narrow_columns:
             narrow = (
@@ -616,7 +607,19 @@ class DeltaMetadata(ConnectorMetadata):
         )
         return replace(output, notices=(cost, *output.notices))
 
-    # -- both
+    # -- shared
+
+    def _commit_later(
+        self,
+        table: DeltaTable,
+        handle: DeltaTableHandle,
+        change: FileChange,
+        details: Mapping[str, Any],
+        prefix: str,
+    ) -> None:
+        self._transaction.actions.append(
+            lambda: log.version_after(log.commit(table, handle, change, details, prefix), handle)
+        )
 
     def _output(self, adds: Sequence[Mapping[str, Any]]) -> ConnectorOutputMetadata:
         self._transaction.committed_files.update(entry["path"] for entry in adds)
@@ -627,6 +630,7 @@ class DeltaMetadata(ConnectorMetadata):
         )
 
     def _writable(self, handle: DeltaTableHandle, *, changes_rows: bool) -> Any:
+        """Return a table that can be written, or None for a new one."""
         if handle.version < 0:
             return None
         table = self._transaction.table(handle)
@@ -674,10 +678,10 @@ def _version_of(
         instant = version.instant(time_zone)
         with log.log_errors(name):
             commits = table.history()
-        before = [one for one in commits if _instant(one["timestamp"]) <= instant]
-        if not before:
+        versions = [c["version"] for c in commits if _instant(c["timestamp"]) <= instant]
+        if not versions:
             raise no_history(name, instant, "Its history begins later, or was cleaned up.")
-        return int(max(one["version"] for one in before))
+        return int(max(versions))
     if not isinstance(pointer, int) or version.version_type not in {None, BIGINT, INTEGER}:
         type_name = version.version_type or type(pointer).__name__
         raise unsupported_version(type_name, "Write the number of a version, which is a bigint.")
