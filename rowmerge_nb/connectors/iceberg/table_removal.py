@@ -21,6 +21,7 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
 )
 from rowmerge_nb.connectors.iceberg.ownership import own_folder
 from rowmerge_nb.connectors.iceberg.servers import local_path
+from rowmerge_nb.connectors.iceberg.table_lookup import TableLookup
 from rowmerge_nb.spi import Orphan, SchemaTableName
 
 if TYPE_CHECKING:
@@ -34,11 +35,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.notes import Writer
 
-from rowmerge_nb.connectors.iceberg.table_lookup import TableLookup
-
 
 class TableRemoval(TableLookup):
-    """Tables, and the files that nothing refers to."""
+    """Removal of tables, and of files that nothing refers to."""
 
     def expire(self, handle: IcebergTableHandle, before: dt.datetime, writer: Writer) -> Removal:
         """Expire old, unused snapshots, and remove files in the table's own folders that nothing
@@ -101,10 +100,11 @@ class TableRemoval(TableLookup):
         excluded = None if without is None else lower_name(without)
         for name, table in self._loaded(census, excluded):
             census.add(name, table, self._known_files_of)
-        # A table that was dropped meanwhile is not unreadable.
-        for name in list(census.errors) if self._warehouse is not None else ():
-            if not self._metadata_files_of(name):
-                del census.errors[name]
+        if self._warehouse is not None:
+            # A table without metadata files was dropped meanwhile.
+            for name in list(census.errors):
+                if not self._metadata_files_of(name):
+                    del census.errors[name]
         return census
 
     def all(self) -> list[Table]:
@@ -135,12 +135,12 @@ class TableRemoval(TableLookup):
                 raise
             except Exception as error:
                 # Snapshots may expire meanwhile.
-                now = self.load(name)
-                if now is None:
+                latest = self.load(name)
+                if latest is None:
                     return set()
-                if now.metadata_location == table.metadata_location:
+                if latest.metadata_location == table.metadata_location:
                     raise _unreadable(name, error) from error
-                table = now
+                table = latest
 
     def drop(self, handle: IcebergTableHandle) -> None:
         """Drop a table; remove its files if they are below the embedded catalog's warehouse."""
@@ -182,7 +182,7 @@ class TableRemoval(TableLookup):
             elif is_shared is False:
                 remove_folder(Path(folder))
         finally:
-            # The table is dropped by now: nothing may fail any more.
+            # The table is dropped, so an error would be misleading.
             with suppress(Exception):
                 embedded.release_folder(folder)
 
@@ -219,10 +219,9 @@ class TableRemoval(TableLookup):
         )
 
     def _is_shared(self, table: Table, folder: Path) -> bool | None:
-        """Return whether another table has files in a dropped table's folder; None if that is
-        unknown.
+        """Return whether another table has files in a dropped table's folder; None after an error,
+        which would be misleading.
         """
-        # The table is dropped by now: nothing may fail any more.
         with suppress(Exception):
             if any(
                 Path(other).resolve().is_relative_to(folder) for other in self._metadata_paths()
