@@ -16,8 +16,10 @@ from rowmerge_nb.connectors.memory.handles import (
     MemoryTableHandle,
     table_handle_of,
 )
+from rowmerge_nb.connectors.memory.partitioning import PARTITION_BUCKETS
 from rowmerge_nb.connectors.memory.reading import MemoryRowIdColumn
 from rowmerge_nb.connectors.memory.row_changes import appended_rows, apply_changes
+from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
 from rowmerge_nb.connectors.memory.table_properties import (
     check_content,
     checked_metadata,
@@ -55,8 +57,6 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.memory.connector import MemoryConnector
     from rowmerge_nb.spi.alterations import Alteration
-from rowmerge_nb.connectors.memory.partitioning import PARTITION_BUCKETS
-from rowmerge_nb.connectors.memory.state import MemoryTable, MemoryTransaction, replaced_error
 
 _KEEPING_VERSIONS: Final = (
     SetTableComment,
@@ -175,10 +175,10 @@ class MemoryMetadata(UpdatableMetadata):
         metadata: ConnectorTableMetadata,
         save_mode: SaveMode = SaveMode.FAIL,
     ) -> None:
-        """Create a table; one that it replaces goes with its former versions."""
+        """Create a table; the table that it replaces is lost with all its versions."""
         checked = checked_metadata(metadata)
         if save_mode is SaveMode.REPLACE:
-            # Notes the version that is replaced, with which the commit compares.
+            # This notes the replaced version, which the commit compares.
             self.get_table_handle(session, checked.name)
             self._transaction.appended.pop(checked.name, None)
         self._transaction.read.setdefault(checked.name, 0)
@@ -216,17 +216,17 @@ class MemoryMetadata(UpdatableMetadata):
         """Alter a table. Only comments, defaults and properties keep former versions."""
         handle = table_handle_of(table_handle)
         rows = self._transaction.pinned[handle.name, handle.version]
-        metadata, changed = altered(handle.metadata, rows, alteration)
+        metadata, altered_rows = altered(handle.metadata, rows, alteration)
         if isinstance(alteration, _KEEPING_VERSIONS):
             # A new version, so that concurrent alterations conflict.
             self._replace(handle, rows, metadata=metadata)
             return
-        check_content(metadata, changed)
+        check_content(metadata, altered_rows)
         self._transaction.appended.pop(handle.name, None)
         self._transaction.tables[handle.name] = None
         self._transaction.read.setdefault(metadata.name, 0)
         self._transaction.tables[metadata.name] = MemoryTable.of(
-            metadata, self._connector.next_version(), changed
+            metadata, self._connector.next_version(), altered_rows
         )
 
     def schema_exists(self, session: ConnectorSession, schema: str) -> bool:
@@ -321,27 +321,23 @@ class MemoryMetadata(UpdatableMetadata):
         names = tuple(column.name for column in handle.metadata.columns if column.name in placing)
         if not names:
             return None
-        if handle.bucket_count is None and all(
-            transform.name == "identity" for transform in transforms
-        ):
+        if handle.bucket_count is not None:
+            arguments = tuple(map(names.index, bucketed_by))
+            partitioning = MemoryPartitioningHandle(handle.bucket_count, arguments)
+            return ConnectorTableLayout(names, partitioning)
+        if all(transform.name == "identity" for transform in transforms):
             return ConnectorTableLayout(names)
-        if handle.bucket_count is None:
-            arguments = tuple(names.index(transform.column) for transform in transforms)
-            return ConnectorTableLayout(
-                names, MemoryPartitioningHandle(PARTITION_BUCKETS, arguments, transforms)
-            )
-        arguments = tuple(names.index(name) for name in bucketed_by)
-        return ConnectorTableLayout(names, MemoryPartitioningHandle(handle.bucket_count, arguments))
+        arguments = tuple(names.index(transform.column) for transform in transforms)
+        partitioning = MemoryPartitioningHandle(PARTITION_BUCKETS, arguments, transforms)
+        return ConnectorTableLayout(names, partitioning)
 
     def get_update_layout(
         self, session: ConnectorSession, table_handle: ConnectorTableHandle
     ) -> ConnectorTableLayout | None:
         count = table_handle_of(table_handle).bucket_count
-        return (
-            None
-            if count is None
-            else ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
-        )
+        if count is None:
+            return None
+        return ConnectorTableLayout((), MemoryPartitioningHandle(count, None))
 
     def begin_merge(
         self,
