@@ -32,16 +32,16 @@ _MOST_GROUP: Final = 9
 
 @dataclass
 class _Pattern:
-    """A pattern; of a condition only the existence of a match matters."""
+    """A pattern and the position of its reader; for a condition, only whether it matches counts."""
 
     text: str
     is_condition: bool
     position: int = 0
     groups: int = 0
 
-    def refuse(self) -> UnprintableError:
+    def refusal(self) -> UnprintableError:
         return UnprintableError(
-            f"the regular expression '{self.text}', which is read otherwise there"
+            f"the regular expression '{self.text}', which DuckDB reads differently"
         )
 
     @property
@@ -51,7 +51,7 @@ class _Pattern:
     def take(self) -> str:
         character = self.next
         if not character:
-            raise self.refuse()
+            raise self.refusal()
         self.position += 1
         return character
 
@@ -81,18 +81,18 @@ class _Pattern:
             self.position = count_match.end()
             quantifier, least = count_match[0], int(count_match[1])
             if count_match[3] and int(count_match[3]) < least:
-                raise self.refuse()
+                raise self.refusal()
         elif self.next in {"*", "+", "?"}:
             quantifier = self.take()
             least = 1 if quantifier == "+" else 0
         else:
             return "", False
         if empty:
-            raise self.refuse()
+            raise self.refusal()
         if self.next == "?":
             quantifier += self.take()
         if self.next in {"*", "+", "?"} or _COUNTED.match(self.text, self.position):
-            raise self.refuse()
+            raise self.refusal()
         return quantifier, least == 0
 
     def atom(self, *, outermost: bool) -> tuple[str, bool]:
@@ -117,19 +117,19 @@ class _Pattern:
                 return f"[{'^' if letter.isupper() else ''}{_SETS[letter.lower()]}]", False
             return self.escaped(letter), False
         if character in "*+?{}]":
-            raise self.refuse()
+            raise self.refusal()
         return _plain(character), False
 
     def end(self, *, outermost: bool) -> str:
         if not self.is_condition or not outermost or self.next not in {"", "|"}:
-            raise self.refuse()
+            raise self.refusal()
         return _END
 
     def escaped(self, letter: str) -> str:
         if letter in _CONTROLS:
             return _CONTROLS[letter]
         if letter.isalnum() or not letter.isascii():
-            raise self.refuse()
+            raise self.refusal()
         return _plain(letter)
 
     def group(self) -> tuple[str, bool]:
@@ -138,12 +138,12 @@ class _Pattern:
             self.position += 2
             opening = "(?:"
         elif self.next == "?":
-            raise self.refuse()
+            raise self.refusal()
         else:
             self.groups += 1
         inner, empty = self.alternatives(outermost=False)
         if self.take() != ")":
-            raise self.refuse()
+            raise self.refusal()
         return f"{opening}{inner})", empty
 
     def character_class(self) -> str:
@@ -151,17 +151,15 @@ class _Pattern:
         if self.next == "^":
             class_text += self.take()
         if self.next == "]":
-            raise self.refuse()
+            raise self.refusal()
         while self.next != "]":
             first = self.member()
-            if self.next == "-" and self.text[self.position + 1 : self.position + 2] not in {
-                "]",
-                "",
-            }:
+            after = self.text[self.position + 1 : self.position + 2]
+            if self.next == "-" and after not in {"]", ""}:
                 self.position += 1
                 last = self.member()
                 if len(first) > 1 or len(last) > 1 or last < first:
-                    raise self.refuse()
+                    raise self.refusal()
                 class_text += f"{_plain(first)}-{_plain(last)}"
             else:
                 class_text += _plain(first) if len(first) == 1 else first
@@ -171,7 +169,7 @@ class _Pattern:
     def member(self) -> str:
         character = self.take()
         if character == "[" or (character == "&" and self.next == "&"):
-            raise self.refuse()
+            raise self.refusal()
         if character != "\\":
             return character
         letter = self.take()
@@ -180,7 +178,7 @@ class _Pattern:
         if letter in _CONTROLS:
             return {"t": "\t", "n": "\n", "r": "\r", "f": "\f"}[letter]
         if letter.isalnum() or not letter.isascii():
-            raise self.refuse()
+            raise self.refusal()
         return letter
 
 
@@ -198,10 +196,10 @@ def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
     ('\\Aa[0-9]+(b|c)?', False, 1)
     """
     reading = _Pattern(pattern, is_condition)
-    pattern_text, may_be_empty = reading.alternatives(outermost=True)
+    re2_pattern, may_be_empty = reading.alternatives(outermost=True)
     if reading.next:
-        raise reading.refuse()
-    return pattern_text, may_be_empty, reading.groups
+        raise reading.refusal()
+    return re2_pattern, may_be_empty, reading.groups
 
 
 # -- functions
@@ -210,12 +208,12 @@ def _translated(pattern: str, *, is_condition: bool) -> tuple[str, bool, int]:
 def pattern_text(node: e.Apply, text: str) -> str:
     """Write the call of a function on ``text``, or raise UnprintableError."""
     constants = [_constant(part) for part in node.arguments[1:]]
-    if any(constant is None for constant in constants):
-        raise UnprintableError(
-            f"{node.detail.name} with a pattern, a group or a replacement that is no constant"
-        )
-    pattern, *others = (str(constant) for constant in constants)
     name = node.detail.name
+    if None in constants:
+        raise UnprintableError(
+            f"{name} with a pattern, a group or a replacement that is no constant"
+        )
+    pattern, *others = map(str, constants)
     re2_pattern, may_be_empty, groups = _translated(pattern, is_condition=name == "regexp_like")
     if name not in {"regexp_like", "regexp_extract"} and may_be_empty:
         raise UnprintableError(f"{name} with a pattern that matches an empty text")

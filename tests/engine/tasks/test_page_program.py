@@ -128,7 +128,7 @@ def test_only_patterns_that_both_engines_read_alike_are_computed_on_pages(
     if is_read:
         assert "regexp_matches" in PagePrinter().value(node)
         return
-    with pytest.raises(UnprintableError, match="which is read otherwise there"):
+    with pytest.raises(UnprintableError, match="which DuckDB reads differently"):
         PagePrinter().value(node)
 
 
