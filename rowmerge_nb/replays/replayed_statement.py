@@ -1,4 +1,4 @@
-"""A statement of a connector in this process; tasks run their own code."""
+"""A statement on a connector, run in this process by the code of tasks."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 _numbers: Final = itertools.count(1)
 
 
-class KeptError(Recorder):
-    """A recorder that keeps the exception for the debugger."""
+class ErrorRecorder(Recorder):
+    """A recorder that also holds the exception, for the debugger."""
 
     raised: BaseException | None = None
 
@@ -49,7 +49,7 @@ class Work:
     step: str = ""
 
     @classmethod
-    def of(cls, recorder: KeptError, batches: Iterable[pa.RecordBatch]) -> Work:
+    def of(cls, recorder: ErrorRecorder, batches: Iterable[pa.RecordBatch]) -> Work:
         outcomes = list(batches)
         fragments = [
             payload
@@ -126,7 +126,7 @@ class LocalStatement:
     def insert(self, pages: Sequence[Page], writer: int = 0) -> Work:
         provider = self.connector.get_page_sink_provider()
         session = replace(self.session, writer=writer)
-        recorder = KeptError(writer, 0)
+        recorder = ErrorRecorder(writer, 0)
         task = InsertPass(
             pages[0].schema,
             (),
@@ -169,7 +169,7 @@ class LocalStatement:
     def merge(self, writer: int, pages: Iterable[Page], layout: PageLayout) -> Work:
         provider = self.connector.get_page_sink_provider()
         sinks = SinkFactory(provider, self.transaction, self.session, self.merge_handle)
-        recorder = KeptError(writer, 0)
+        recorder = ErrorRecorder(writer, 0)
         return Work.of(recorder, MergeSinkWriter(layout, sinks, recorder).run(iter(pages)))
 
     def finish_merge(self, fragments: Collection[bytes]) -> None:

@@ -10,7 +10,7 @@ import pyarrow as pa
 from rowmerge_nb.engine.tasks.identity import row_keys
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 from rowmerge_nb.engine.tasks.updatable_pages import SplitPass, SplitRun
-from rowmerge_nb.replays.replayed_statement import KeptError, LocalStatement, Work
+from rowmerge_nb.replays.replayed_statement import ErrorRecorder, LocalStatement, Work
 from rowmerge_nb.spi.page import ROW_ID, row_ids_of
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 class _RecordedSplit(SplitRun):
     def __init__(self, task: SplitPass, number: int, rows: Page) -> None:
         super().__init__(task, number, task.splits[number], ())
-        self.recorder = self.error_recorder = KeptError(number, 0, caller="split")
+        self.recorder = self.error_recorder = ErrorRecorder(number, 0, caller="split")
         self.rows = rows
         self.keys = row_keys([rows.column(0)], rows.num_rows)
 
