@@ -20,9 +20,9 @@ if TYPE_CHECKING:
 _lock = threading.Lock()
 _engines: list[Engine] = []
 _sessions: list[LazySession] = []
-"""The session of an engine to come: one that is started early, or one under construction."""
+"""The session of the next engine: one that is started early, or one under construction."""
 _preparations: list[Callable[[Engine], None]] = []
-"""What a new default engine is passed to before it is used."""
+"""Functions that get every new default engine before it is used."""
 
 
 def default_engine(*, start: bool = False) -> Engine:
@@ -120,7 +120,7 @@ def layouts(table: str | None, statements: Any, **arguments: Any) -> Layouts:
     `Engine.layouts`.
 
     Raises:
-        RowMergeError: an argument is not possible, or a statement is wrong.
+        RowMergeError: an argument or a statement is invalid.
     """
     return default_engine().layouts(table, statements, **arguments)
 

@@ -172,10 +172,10 @@ class ReadFile:
     """A file that a split reads.
 
     Args:
-        path: its path or address; below the table's location if the connector has it so.
+        path: its path or address; relative to the table's location if the connector reports it so.
         bytes: its size, if known without opening it.
         rows: its number of rows, if known without opening it.
-        deletes: whether it only deletes rows of other files, with which readers merge it.
+        deletes: whether it only deletes rows of other files.
     """
 
     path: str

@@ -31,9 +31,7 @@ from rowmerge_nb.testing.contract.sample_values import (
 
 ROWS = 14
 _APART = 17
-"""The distance of two columns' value numbers in one row, so that swapped columns of one type are
-detected.
-"""
+"""The distance of the numbers of two columns' values in a row, to detect swapped columns."""
 
 
 @dataclass(frozen=True)
@@ -138,9 +136,7 @@ class ContractStore:
         return SchemaTableName(schema or "default", table)
 
     def metadata(self, layout: str, *, nullable_key: bool = False) -> ConnectorTableMetadata:
-        """Return the table's definition in a layout; ``nullable_key`` makes the first column
-        nullable.
-        """
+        """Return the table's definition in a layout; ``nullable_key`` is for the first column."""
         first = next(iter(self.columns))
         nullable = {*self.nullable_columns(), *([first] if nullable_key else [])}
         columns = (
@@ -172,9 +168,7 @@ class ContractStore:
             statement.rollback()
 
     def row(self, number: int, *, shift: int = 0) -> Row:
-        """Return a row by its number; every fifth one has NULL in its nullable columns other than
-        the first.
-        """
+        """Return a row by its number; every fifth has NULL in nullable columns but the first."""
         nullable = set(self.nullable_columns()) if number % 5 == 0 and not shift else set()
         first, *others = self.columns.items()
         values = [
@@ -304,7 +298,7 @@ class FilledTable:
         ]
         return list(zip(*channels, strict=True))
 
-    # -- what must be so: a failed check says which rows are wrong
+    # -- assertions: a failed one says which rows are wrong
 
     def must_hold(self, changes: Changes, about: str = "") -> None:
         self.must_have(self.expected(changes), about)
@@ -337,7 +331,7 @@ class FilledTable:
 
     def must_have_left_nothing(self) -> None:
         __tracebackhide__ = True
-        if leftovers := self.left():
+        if leftovers := sorted(map(str, self.contract.leftovers(self.connector))):
             raise AssertionError(
                 f"{plural(len(leftovers), 'thing')} left behind by a statement that has ended:"
                 f" {', '.join(leftovers)}"
@@ -352,9 +346,6 @@ class FilledTable:
         except BaseException:
             statement.rollback()
             raise
-
-    def left(self) -> list[str]:
-        return sorted(map(str, self.contract.leftovers(self.connector)))
 
 
 def in_order(rows: Sequence[Row]) -> list[Row]:
