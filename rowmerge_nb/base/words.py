@@ -19,6 +19,11 @@ def number(value: int) -> str:
     return f"{value:,}".replace("-", MINUS)
 
 
+def number_or_blank(value: int | None) -> str:
+    """Return a number as `number` does, or an empty text for None."""
+    return "" if value is None else number(value)
+
+
 def plural(count: int, word: str, words: str | None = None) -> str:
     """Return a count with its noun.
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING
 
-from rowmerge_nb.base.words import number
+from rowmerge_nb.base.words import number_or_blank
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.plain_text import WIDTH
 
@@ -22,15 +22,18 @@ def beside_trino_bundle(comparison: BesideTrino) -> dict[str, str]:
         (
             step.name,
             step.ours or "–",
-            _rows(step.our_rows),
+            number_or_blank(step.our_rows),
             step.trino or "–",
-            _rows(step.trino_rows),
+            number_or_blank(step.trino_rows),
             step is comparison.first,
         )
         for step in comparison.steps
     ]
     only_rows = [
-        (f"Only {where}", ", ".join(f"{name} {_rows(count)}".strip() for name, count in operators))
+        (
+            f"Only {where}",
+            ", ".join(f"{name} {number_or_blank(count)}".strip() for name, count in operators),
+        )
         for where, operators in (
             ("here", comparison.only_ours),
             ("in Trino", comparison.only_trino),
@@ -61,8 +64,8 @@ def _sentence(comparison: BesideTrino) -> str:
     if comparison.first is not None:
         step = comparison.first
         return (
-            f"{query} parts from this run at {step.name}: {_rows(step.our_rows)} here,"
-            f" {_rows(step.trino_rows)} in Trino."
+            f"{query} parts from this run at {step.name}: {number_or_blank(step.our_rows)} here,"
+            f" {number_or_blank(step.trino_rows)} in Trino."
         )
     if comparison.failed:
         return (
@@ -97,7 +100,3 @@ def _lines(
         yield from textwrap.wrap(f"{head}: {operators}", WIDTH, subsequent_indent="  ")
     for notice in notices:
         yield from textwrap.wrap(f"Notice: {notice}", WIDTH, subsequent_indent="  ")
-
-
-def _rows(count: int | None) -> str:
-    return "" if count is None else number(count)

@@ -16,7 +16,7 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES
-from rowmerge_nb.base.words import code_parts, number
+from rowmerge_nb.base.words import code_parts, number_or_blank
 from rowmerge_nb.report.model.failures import Failure
 from rowmerge_nb.report.model.report import Report, build_report, missing_parts, parts_to_show
 from rowmerge_nb.report.plain_text import render_text
@@ -346,7 +346,7 @@ def _environment() -> jinja2.Environment:
         undefined=jinja2.StrictUndefined,
         keep_trailing_newline=False,
     )
-    environment.filters["number"] = lambda value: "" if value is None else number(value)
+    environment.filters["number"] = number_or_blank
     environment.filters["coded"] = lambda sentence: Markup("").join(
         Markup("<code>{}</code>").format(part) if is_code else escape(part)
         for part, is_code in code_parts(sentence)

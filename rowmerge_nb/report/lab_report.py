@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.arguments import checked_path
 from rowmerge_nb.base.errors import SetupError
-from rowmerge_nb.base.words import number
+from rowmerge_nb.base.words import number, number_or_blank
 from rowmerge_nb.report.drawing.small_multiples import draw_lab, draw_lab_in
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.plain_text import WIDTH
@@ -105,10 +105,10 @@ def _cells(lab: Lab, run: LabRun) -> list[str]:
         *values,
         number(run.rows_changed),
         "" if files[0] is None else number(sum(count or 0 for count in files)),
-        _number(run.bytes_written),
+        number_or_blank(run.bytes_written),
         _ratio(run.write_amplification),
-        _number(last.files_to_merge),
-        _number(run.full_read_bytes),
+        number_or_blank(last.files_to_merge),
+        number_or_blank(run.full_read_bytes),
         _ratio(run.read_amplification()),
         _ratio(run.skew),
     ]
@@ -122,10 +122,6 @@ def _value(value: object) -> str:
         if isinstance(value, float)
         else str(value)
     )
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else number(value)
 
 
 def _ratio(value: float | None) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.base.words import number, number_or_blank, plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.plain_text import WIDTH
 from rowmerge_nb.report.words.columns import columns_of
@@ -95,11 +95,7 @@ def _totals(cost: LayoutCost) -> list[str]:
 def _cells(count: FileCount | None) -> list[str]:
     if count is None:
         return ["", ""]
-    return [number(count.files), _number(count.bytes)]
-
-
-def _number(value: int | None) -> str:
-    return "" if value is None else number(value)
+    return [number(count.files), number_or_blank(count.bytes)]
 
 
 def _statement_rows(layouts: Layouts) -> list[list[str]]:
@@ -108,10 +104,10 @@ def _statement_rows(layouts: Layouts) -> list[list[str]]:
         [
             textwrap.shorten(statement.text, _TEXT, placeholder=" ..."),
             number(statement.rows_changed),
-            _number(statement.rows_shared),
-            _number(statement.rows_inserted),
+            number_or_blank(statement.rows_shared),
+            number_or_blank(statement.rows_inserted),
             number(touched.files),
-            _number(None if read is None else read.files),
+            number_or_blank(None if read is None else read.files),
         ]
         for statement, touched, read in zip(
             layouts.statements, current.touched, current.read, strict=True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.base.words import number, number_or_blank, plural
 from rowmerge_nb.report.html import render_parts
 from rowmerge_nb.report.sequence import ShownSequence
 from rowmerge_nb.report.words.columns import columns_of
@@ -170,7 +170,7 @@ class Near(ShownSequence[NearRow]):
                 ],
                 [
                     [
-                        *(["" if row.row is None else number(row.row)] if name == "source" else []),
+                        *([number_or_blank(row.row)] if name == "source" else []),
                         key_text(row.key),
                         key_text(row.nearest),
                         separation_text(row, terms),

@@ -6,7 +6,7 @@ import textwrap
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import ROW_CHANGES, StatementState
-from rowmerge_nb.base.words import join, number, plural
+from rowmerge_nb.base.words import join, number, number_or_blank, plural
 from rowmerge_nb.report.model.clauses import clause_label, condition_text
 from rowmerge_nb.report.model.failures import failure_text
 from rowmerge_nb.report.model.plan import CHANGERS, WRITERS
@@ -399,7 +399,7 @@ def _calls(report: Report, timings: bool) -> list[str]:
         ]
     ]
     for row in calls.rows:
-        counts = ["" if value is None else number(value) for value in (row.rows, row.bytes)]
+        counts = [number_or_blank(row.rows), number_or_blank(row.bytes)]
         times = [f"{row.at_ms:.0f}", f"{row.took_ms:.0f}"] if timings else []
         gave = f"failed: {row.error}" if row.error else row.gave
         grid.append([str(row.order), row.where, row.method, row.given, gave, *counts, *times])

@@ -6,7 +6,7 @@ import textwrap
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.base.words import number, number_or_blank, plural
 from rowmerge_nb.report.comparison_report import (
     SHOWN,
     cell_text,
@@ -218,7 +218,7 @@ def _file_lines(sides: Sequence[SideReport]) -> list[str]:
     rows = [["written in", "rows", "bytes", "what"]]
     for side in sides:
         for file in side.files:
-            counts = ["" if n is None else number(n) for n in (file.rows, file.bytes)]
+            counts = [number_or_blank(file.rows), number_or_blank(file.bytes)]
             rows.append([side.name, *counts, f"{file.kind} {visible(file.name)}"])
         if side.file_count > len(side.files):
             rows.append([side.name, f"and {number(side.file_count - len(side.files))} more"])

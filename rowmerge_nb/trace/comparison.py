@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import StatementState
-from rowmerge_nb.base.words import number, plural
+from rowmerge_nb.base.words import number_or_blank, plural
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.bags import counted_rows, differing, of_one_type, row_codes
 from rowmerge_nb.trace.node_records import MarkDistinctFacts, ScanFacts
@@ -145,7 +145,7 @@ class Comparison:
             return f"Both ways {end}."
         return (
             f"{self.left.name} stores {_rows(left_rows)} ({left}), {self.right.name}"
-            f" {_number(right_rows)} ({right}); both {end}."
+            f" {number_or_blank(right_rows)} ({right}); both {end}."
         )
 
     @property
@@ -246,7 +246,7 @@ def measured(side: Side) -> dict[str, str]:
         "operations": _operations(side.result) if ran else "",
         "operators": str(len(trace.plan)) if trace.plan else "",
         "exchanges": str(len(moved)) if trace.plan else "",
-        "rows through exchanges": _number(sum(rows or 0 for rows in moved)) if ran else "",
+        "rows through exchanges": number_or_blank(sum(rows or 0 for rows in moved)) if ran else "",
         "columns read": (
             f"{len(columns)}: {', '.join(columns)}"
             if columns
@@ -255,19 +255,25 @@ def measured(side: Side) -> dict[str, str]:
             else ""
         ),
         "rows read": (
-            _number(trace.rows.get(scan.id, ((), None))[1]) if scan is not None and ran else ""
+            number_or_blank(trace.rows.get(scan.id, ((), None))[1])
+            if scan is not None and ran
+            else ""
         ),
         "rows stored": stored_rows if ran else "",
-        "bytes stored": _number(size) if ran else "",
-        "writers": _number(len(trace.writers)) if ran else "",
+        "bytes stored": number_or_blank(size) if ran else "",
+        "writers": number_or_blank(len(trace.writers)) if ran else "",
         "written": "" if output is None else output.summary,
-        "bytes written": _number(output.bytes) if output is not None and output.written else "",
-        "fragments": _number(sum(writer.fragments for writer in trace.writers)) if ran else "",
+        "bytes written": number_or_blank(output.bytes)
+        if output is not None and output.written
+        else "",
+        "fragments": number_or_blank(sum(writer.fragments for writer in trace.writers))
+        if ran
+        else "",
         "fragment bytes": (
-            _number(sum(writer.fragment_bytes for writer in trace.writers)) if ran else ""
+            number_or_blank(sum(writer.fragment_bytes for writer in trace.writers)) if ran else ""
         ),
         "connector calls": f"{coordinator} + {len(trace.calls) - coordinator} in tasks",
-        "rows after": "" if side.rows is None else _number(side.rows.num_rows),
+        "rows after": "" if side.rows is None else number_or_blank(side.rows.num_rows),
     }
     return values
 
@@ -301,7 +307,7 @@ def _operations(result: RunResult) -> str:
     counts = result.counts
     return (
         ", ".join(
-            f"{word[0]} {_number(counts[word])}"
+            f"{word[0]} {number_or_blank(counts[word])}"
             for word in ("INSERT", "UPDATE", "DELETE")
             if counts[word]
         )
@@ -311,10 +317,6 @@ def _operations(result: RunResult) -> str:
 
 def _rows(count: int | None) -> str:
     return " rows" if count is None else plural(count, "row")
-
-
-def _number(count: int | None) -> str:
-    return "" if count is None else number(count)
 
 
 # -- results

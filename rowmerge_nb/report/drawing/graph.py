@@ -297,11 +297,11 @@ class _Drawing:
         for index, stream in enumerate(streams):
             head = f"case:i{index}:n" if count > 1 else "case"
             edge(self.graph, stream.port, head, label=_label(stream), rows=stream.rows)
-        return self._lane_streams("case", "c")
+        return self._lane_streams("case")
 
-    def _lane_streams(self, name: str, port: str) -> list[Stream]:
+    def _lane_streams(self, name: str) -> list[Stream]:
         return [
-            Stream(f"{name}:{port}{i}:s", lane.style, lane.rows, _count(lane.style, lane.rows))
+            Stream(f"{name}:c{i}:s", lane.style, lane.rows, _count(lane.style, lane.rows))
             for i, lane in enumerate(self.plan.lanes)
         ]
 
@@ -325,7 +325,7 @@ class _Drawing:
         rows.append(self._lane_bars("c"))
         node(self.graph, "distinct", rows)
         self._arrive("distinct", streams, 9)
-        return self._lane_streams("distinct", "c")
+        return self._lane_streams("distinct")
 
     def _lane_head(self, operator: Operator) -> list[TextRun]:
         line = [bold(operator.title), mono(GAP + operator.arguments)]

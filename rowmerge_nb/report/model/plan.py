@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.choices import RepeatedMatches, StatementState
-from rowmerge_nb.base.words import MINUS, number, plural
+from rowmerge_nb.base.words import MINUS, number, number_or_blank, plural
 from rowmerge_nb.report.model.clauses import (
     Lane,
     build_lanes,
@@ -110,7 +110,7 @@ class Operator:
 
     @property
     def out_text(self) -> str:
-        return self.carries or ("" if self.rows_out is None else number(self.rows_out))
+        return self.carries or number_or_blank(self.rows_out)
 
 
 @dataclass(frozen=True)
