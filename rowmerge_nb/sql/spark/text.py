@@ -65,3 +65,7 @@ def fail(code: str, *message: str) -> str:
             else f"raise_error(concat({first}, {', '.join(message[1:])}))"
         )
     return f"raise_error(concat('{mark}', {', '.join(message)}))"
+
+
+def null_or_fail(safe: bool, code: str, *message: str) -> str:
+    return "NULL" if safe else fail(code, *message)

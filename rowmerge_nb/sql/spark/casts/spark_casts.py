@@ -14,7 +14,7 @@ from rowmerge_nb.sql.spark.casts import moment_casts as casts_moments
 from rowmerge_nb.sql.spark.casts import number_casts as casts_number
 from rowmerge_nb.sql.spark.casts import text_casts as casts_text
 from rowmerge_nb.sql.spark.casts.float_texts import EXACT_REALS, shortest_real
-from rowmerge_nb.sql.spark.text import fail, once
+from rowmerge_nb.sql.spark.text import fail, null_or_fail, once
 from rowmerge_nb.sql.typed.expressions import text_literal
 from rowmerge_nb.sql.typed.type_rules import (
     MAX_PRECISION,
@@ -81,17 +81,13 @@ def _writer(source: Type, target: Type) -> Writer:
     return casts_moments.between
 
 
-def _failure(safe: bool, code: str, *message: str) -> str:
-    return "NULL" if safe else fail(code, *message)
-
-
 def _binary_to_uuid(text: str, source: Type, target: Type, safe: bool) -> str:
     digits = f"lower(hex({text}))"
     groups = ", '-', ".join(
         f"substring({digits}, {start}, {length})" for start, length in _UUID_GROUPS
     )
     length = f"octet_length({text})"
-    far = _failure(
+    far = null_or_fail(
         safe, "INVALID_CAST_ARGUMENT", "'Invalid UUID binary length: '", f"CAST({length} AS STRING)"
     )
     return f"CASE WHEN {text} IS NULL OR {length} = 16 THEN concat({groups}) ELSE {far} END"
@@ -133,7 +129,7 @@ def _boolean_to_number(text: str, source: Type, target: Type, safe: bool) -> str
 def _integer_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
     limit = RANGES[target.base]
     value = f"CAST({text} AS {spark_type(target)})"
-    message = _failure(
+    message = null_or_fail(
         safe,
         "NUMERIC_VALUE_OUT_OF_RANGE",
         text_literal(f"Out of range for {target.base}: "),
@@ -153,7 +149,7 @@ def _decimal_to_integer(text: str, source: Type, target: Type, safe: bool) -> st
     if precision - scale < len(str(limit)) - 1:
         return value
     value_text = f"CAST({rounded if precision <= _SHORT_DECIMAL else text} AS STRING)"
-    message = _failure(
+    message = null_or_fail(
         safe,
         "NUMERIC_VALUE_OUT_OF_RANGE",
         "'Cannot cast \\''",
@@ -176,10 +172,10 @@ def _float_to_integer(text: str, source: Type, target: Type, safe: bool) -> str:
         f"IF(abs({text} - rint({text})) = 0.5D, {text} + IF({text} > 0, 0.5D, -0.5D), rint({text}))"
     )
     value = f"CAST({rounded} AS {spark_type(target)})"
-    nan = _failure(
+    nan = null_or_fail(
         safe, "INVALID_CAST_ARGUMENT", text_literal(f"Cannot cast {source.base} NaN to {name}")
     )
-    far = _failure(
+    far = null_or_fail(
         safe,
         "NUMERIC_VALUE_OUT_OF_RANGE",
         text_literal(f"Out of range for {name}: "),

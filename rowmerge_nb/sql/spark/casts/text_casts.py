@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, TypeAlias
 
 from rowmerge_nb.sql.spark.casts.float_texts import shown_double, shown_real
 from rowmerge_nb.sql.spark.casts.moment_casts import from_micros, local, micros, with_zone, zone_of
-from rowmerge_nb.sql.spark.text import fail, groups, once
+from rowmerge_nb.sql.spark.text import fail, groups, null_or_fail, once
 from rowmerge_nb.sql.typed.cast_rules import NUMBERS_IN_ERRORS
 from rowmerge_nb.sql.typed.characters import OTHER_DIGITS, WHITE
 from rowmerge_nb.sql.typed.expressions import text_literal
@@ -57,10 +57,6 @@ FARTHEST_OFFSET: Final = "14:00"
 """The largest distance from UTC that a zone may have."""
 _THREE_LETTERS: Final = "'UTC', 'GMT', 'UCT', 'CET', 'MET', 'WET', 'EET', 'PRC', 'ROK'"
 """Zone names with three letters; Spark also accepts PST and the like."""
-
-
-def _failure(safe: bool, code: str, *message: str) -> str:
-    return "NULL" if safe else fail(code, *message)
 
 
 def _checked(attempt: str, text: str, message: str) -> str:
@@ -110,7 +106,9 @@ def _to_binary(text: str, source: Type, target: Type, safe: bool) -> str:
 
 
 def _to_boolean(text: str, source: Type, target: Type, safe: bool) -> str:
-    message = _failure(safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, "'\\' to BOOLEAN'")
+    message = null_or_fail(
+        safe, "INVALID_CAST_ARGUMENT", "'Cannot cast \\''", text, "'\\' to BOOLEAN'"
+    )
     return (
         f"CASE WHEN lower({text}) IN ('t', 'true', '1') THEN true WHEN lower({text}) IN ('f',"
         f" 'false', '0') THEN false WHEN {text} IS NULL THEN NULL ELSE {message} END"
@@ -131,7 +129,7 @@ def _to_number(text: str, source: Type, target: Type, safe: bool) -> str:
     return _checked(
         attempt,
         text,
-        _failure(
+        null_or_fail(
             safe,
             "INVALID_CAST_ARGUMENT",
             "'Cannot cast \\''",
@@ -148,7 +146,7 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
     return _checked(
         attempt,
         text,
-        _failure(
+        null_or_fail(
             safe,
             "INVALID_CAST_ARGUMENT",
             "'Cannot cast VARCHAR \\''",
@@ -171,7 +169,7 @@ def _to_date(text: str, source: Type, target: Type, safe: bool) -> str:
     return _checked(
         f"coalesce({usual(text, USUAL_DATE, f'try_cast({text} AS DATE)')}, {attempt})",
         text,
-        _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text),
+        null_or_fail(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to date: '", text),
     )
 
 
@@ -186,7 +184,7 @@ def _to_time(text: str, source: Type, target: Type, safe: bool) -> str:
     return _checked(
         attempt,
         text,
-        _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to time: '", text),
+        null_or_fail(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to time: '", text),
     )
 
 
@@ -215,7 +213,7 @@ def _to_zoned(text: str, source: Type, target: Type, safe: bool) -> str:
             moment = from_micros(
                 f"{micros(parsed, instant_type)} + {_fraction(clock, target)}", instant_type
             )
-            far = _failure(safe, "NOT_SUPPORTED", "'Time zone not supported: '", zone)
+            far = null_or_fail(safe, "NOT_SUPPORTED", "'Time zone not supported: '", zone)
             near = with_zone(moment, zone) if is_zoned(target) else moment
             return f"IF({is_too_far(zone)}, {far}, {near})"
 
@@ -241,7 +239,9 @@ def _moment(text: str, first: str, write: Callable[[list[str]], str], safe: bool
     return _checked(
         f"coalesce({first}, {attempt})",
         text,
-        _failure(safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed),
+        null_or_fail(
+            safe, "INVALID_CAST_ARGUMENT", "'Value cannot be cast to timestamp: '", trimmed
+        ),
     )
 
 
@@ -425,7 +425,7 @@ def fitting(text: str, source: Type, target: Type, safe: bool, plain: str | None
     end = f" cannot be represented as {target.base}({length})"
     if source.base in _CANNOT:
         words, end = ["'Cannot cast \\''", text], f"' to {target.base}({length})"
-    message = _failure(safe, "INVALID_CAST_ARGUMENT", *words, text_literal(end))
+    message = null_or_fail(safe, "INVALID_CAST_ARGUMENT", *words, text_literal(end))
     if source.base in _UNCHECKED:
         message_start = text_literal(f"Character count exceeds length limit {length}: base64:")
         message = fail("GENERIC_INTERNAL_ERROR", message_start, _in_base_64(text))
