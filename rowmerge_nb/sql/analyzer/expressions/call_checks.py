@@ -38,15 +38,15 @@ def _is_literal(value: e.Typed) -> bool:
     return isinstance(value, e.Constant)
 
 
-def _literal_at(
-    index: int, name_of_argument: str
+def _second_literal(
+    name_of_argument: str,
 ) -> Callable[[CallAnalyzer, s.FunctionCall, list[e.Typed]], list[e.Typed]]:
     def check(analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]) -> list[e.Typed]:
-        if len(values) > index and not _is_literal(values[index]):
+        if len(values) > 1 and not _is_literal(values[1]):
             analyzer.refuse(
                 f"{node.name} with {name_of_argument} that is not a literal is not supported by"
                 " this engine",
-                node.arguments[index],
+                node.arguments[1],
             )
         return values
 
@@ -56,7 +56,7 @@ def _literal_at(
 def _rounded(analyzer: CallAnalyzer, node: s.FunctionCall, values: list[e.Typed]) -> list[e.Typed]:
     if values and values[0].type.base != "decimal":
         return values
-    return _literal_at(1, "a number of digits")(analyzer, node, values)
+    return _second_literal("a number of digits")(analyzer, node, values)
 
 
 def _several_maps(
@@ -256,7 +256,7 @@ _CHECKS: Final[
     "regexp_replace": _replaced,
     "round": _rounded,
     "truncate": _rounded,
-    "lag": _literal_at(1, "an offset"),
-    "lead": _literal_at(1, "an offset"),
-    "nth_value": _literal_at(1, "an offset"),
+    "lag": _second_literal("an offset"),
+    "lead": _second_literal("an offset"),
+    "nth_value": _second_literal("an offset"),
 }
