@@ -46,6 +46,7 @@ from rowmerge_nb.connectors.hive_acid.visible_deltas import (
     declared_version,
     folder_errors,
 )
+from rowmerge_nb.connectors.shared.file_positions import empty_page
 from rowmerge_nb.connectors.shared.late import has_match, is_selective
 from rowmerge_nb.spi import (
     ColumnHandle,
@@ -267,7 +268,7 @@ def read_split(
         page = (
             pa.RecordBatch.from_struct_array(pa.StructArray.from_arrays(channels, names=names))
             if channels
-            else _without_channels(rows)
+            else empty_page(rows)
         )
         if keys is not None and (deleted or split.elsewhere):
             page = page.filter(pa.array(living_rows(keys, deleted, split.elsewhere)))
@@ -338,7 +339,3 @@ def _check_rows(split: HiveSplit, table: HiveTable, columns: list[pa.Array]) -> 
                 f" {table.bucketing_version}."
             ),
         )
-
-
-def _without_channels(rows: int) -> Page:
-    return pa.RecordBatch.from_arrays([pa.array(np.zeros(rows, np.int8))], names=[""]).select([])

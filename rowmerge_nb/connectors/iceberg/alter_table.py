@@ -24,12 +24,11 @@ from rowmerge_nb.connectors.iceberg.table_definition import (
     PROPERTIES,
     RETRIES,
     extra_properties,
-    property_text,
     transforms_of,
     written_transform,
 )
 from rowmerge_nb.connectors.iceberg.version_three import VERSION, upgrade
-from rowmerge_nb.connectors.shared.properties import listed_names
+from rowmerge_nb.connectors.shared.properties import listed_names, property_text
 from rowmerge_nb.spi import (
     AddColumn,
     AddField,

@@ -10,7 +10,12 @@ from rowmerge_nb.connectors.iceberg.iceberg_types import schema_of
 from rowmerge_nb.connectors.iceberg.servers import local_path
 from rowmerge_nb.connectors.iceberg.sorting import order_of, parse_keys, shown_keys
 from rowmerge_nb.connectors.iceberg.write_modes import WRITE_PROPERTIES
-from rowmerge_nb.connectors.shared.properties import invalid_property, listed_names, require_known
+from rowmerge_nb.connectors.shared.properties import (
+    invalid_property,
+    listed_names,
+    property_text,
+    require_known,
+)
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata
 
@@ -95,15 +100,6 @@ _REFUSED: Final = {
     "orc_bloom_filter_fpp": "ORC is not written",
 }
 """Unsupported properties of Trino, with the reason."""
-
-
-def property_text(value: Any) -> str:
-    """Format a value for Iceberg's table properties.
-
-    >>> property_text(True), property_text(4)
-    ('true', '4')
-    """
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 COMMENT: Final = "comment"

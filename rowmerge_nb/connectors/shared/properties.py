@@ -13,6 +13,15 @@ def invalid_property(name: str, message: str, hint: str) -> AnalysisError:
     return AnalysisError(message, code="INVALID_TABLE_PROPERTY", properties=(name,), hint=hint)
 
 
+def property_text(value: Any) -> str:
+    """Format a property as Java does.
+
+    >>> property_text(True), property_text(4)
+    ('true', '4')
+    """
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def listed_names(properties: Mapping[str, Any], name: str) -> tuple[str, ...]:
     """Return the names that a property lists, or raise INVALID_TABLE_PROPERTY; a single name may be
     a string.

@@ -15,6 +15,7 @@ from rowmerge_nb.base.arguments import checked, checked_name
 from rowmerge_nb.base.errors import ConnectorError, SetupError
 from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.shared.arguments import is_names
+from rowmerge_nb.connectors.shared.properties import property_text
 from rowmerge_nb.connectors.trino.host_process import PROGRAM, HostEnd
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
 from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
@@ -93,7 +94,7 @@ class TrinoConnector(Connector):
     ) -> None:
         self.connector_name = checked_name(name, "name", "connector factory")
         self.properties = {
-            str(key): _property(value)
+            str(key): property_text(value)
             for key, value in checked(properties or {}, "properties", dict, "a dict").items()
         }
         self.session_properties = dict(checked(session or {}, "session", dict, "a dict"))
@@ -241,12 +242,3 @@ class TrinoConnector(Connector):
     def close(self) -> None:
         self._finalizer()
         self.hosts.close()
-
-
-def _property(value: Any) -> str:
-    """Return a property as text in Java.
-
-    >>> _property(True), _property(5)
-    ('true', '5')
-    """
-    return str(value).lower() if isinstance(value, bool) else str(value)
