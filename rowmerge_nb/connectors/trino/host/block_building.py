@@ -174,10 +174,7 @@ class BlockBuilder:
 
     def _maps(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         offsets, children = children_of(array, [array.keys, array.items])
-        blocks = [
-            self.block(child, parameter)
-            for child, parameter in zip(children, channel.parameters(), strict=True)
-        ]
+        blocks = self._blocks(children, channel)
         return java_class(f"{_BLOCK}MapBlock").fromKeyValueBlock(
             self._null_argument(array),
             java_array(jpype.JInt, offsets),
@@ -188,15 +185,18 @@ class BlockBuilder:
 
     def _rows(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         # flatten() makes the fields of a NULL row NULL, as Trino requires.
-        blocks = [
-            self.block(child, parameter)
-            for child, parameter in zip(array.flatten(), channel.parameters(), strict=True)
-        ]
+        blocks = self._blocks(array.flatten(), channel)
         return java_class(f"{_BLOCK}RowBlock").fromNotNullSuppressedFieldBlocks(
             len(array),
             self._null_argument(array),
             jpype.JArray(java_class(f"{_BLOCK}Block"))(blocks),
         )
+
+    def _blocks(self, children: list[pa.Array], channel: ChannelType) -> list[JavaObject]:
+        return [
+            self.block(child, parameter)
+            for child, parameter in zip(children, channel.parameters(), strict=True)
+        ]
 
     def _nulls(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         return java_class(f"{_BLOCK}RunLengthEncodedBlock").create(channel.java, None, len(array))

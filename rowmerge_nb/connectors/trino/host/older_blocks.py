@@ -28,20 +28,14 @@ _BLOCK: Final = "io.trino.spi.block."
 class OlderBlockBuilder(BlockBuilder):
     def _maps(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         offsets, children = children_of(array, [array.keys, array.items])
-        blocks = [
-            self.block(child, parameter)
-            for child, parameter in zip(children, channel.parameters(), strict=True)
-        ]
+        blocks = self._blocks(children, channel)
         return java_class(f"{_BLOCK}MapBlock").fromKeyValueBlock(
             self._null_argument(array), java_array(jpype.JInt, offsets), *blocks, channel.java
         )
 
     def _rows(self, array: pa.Array, channel: ChannelType) -> JavaObject:
         rows = array.drop_null() if array.null_count else array
-        blocks = [
-            self.block(child, parameter)
-            for child, parameter in zip(rows.flatten(), channel.parameters(), strict=True)
-        ]
+        blocks = self._blocks(rows.flatten(), channel)
         return java_class(f"{_BLOCK}RowBlock").fromFieldBlocks(
             len(array),
             self._null_argument(array),
