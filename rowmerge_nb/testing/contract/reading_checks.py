@@ -373,10 +373,7 @@ class ReadingChecks(ContractStore):
             metadata, columns=(replace(first, comment="it's the key"), *others), comment="a table"
         )
         self.create_table(connector, commented)
-        statement = PageStatement(connector, metadata.name)
-        assert statement.handle is not None
-        stored_metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
-        statement.rollback()
+        stored_metadata = _stored_metadata(connector, metadata.name)
         must_be("the comment on the table", stored_metadata.comment, "a table")
         must_be(
             "the comments on its columns",
@@ -403,10 +400,7 @@ class ReadingChecks(ContractStore):
                 raise
             # Stores may keep them in some tables only, such as Iceberg's of format version 3.
             pytest.skip(f"this table has no default values: {error.message}")
-        statement = PageStatement(connector, metadata.name)
-        assert statement.handle is not None
-        stored_metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
-        statement.rollback()
+        stored_metadata = _stored_metadata(connector, metadata.name)
         must_be(
             "the default values",
             [c.default for c in stored_metadata.columns],
@@ -577,3 +571,11 @@ def _texts(table: pa.Table) -> list[list[str]]:
         [repr(identity(value)) if value is not None else "None" for value in column.to_pylist()]
         for column in table.columns
     ]
+
+
+def _stored_metadata(connector: Connector, name: SchemaTableName) -> ConnectorTableMetadata:
+    statement = PageStatement(connector, name)
+    assert statement.handle is not None
+    stored_metadata = statement.metadata.get_table_metadata(statement.session, statement.handle)
+    statement.rollback()
+    return stored_metadata
