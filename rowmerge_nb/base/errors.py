@@ -287,6 +287,11 @@ def calls_of_user(error: BaseException) -> list[str]:
     return calls
 
 
+def message_of(error: BaseException) -> str:
+    """Return the message of a `RowMergeError`, or type and text of a foreign error."""
+    return error.message if isinstance(error, RowMergeError) else error_text(error)
+
+
 def error_text(error: BaseException) -> str:
     """Return type and text of a foreign error, even if its ``__str__`` raises.
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rowmerge_nb
-from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.base.errors import RowMergeError, message_of
 from rowmerge_nb.notebook.display import show, text_bundle
 
 if TYPE_CHECKING:
@@ -95,7 +95,7 @@ def _replayed(
     try:
         outcome = replay(record, recording.connector, **worker)
     except Exception as problem:  # noqa: BLE001 - it is told
-        why = problem.message if isinstance(problem, RowMergeError) else error_text(problem)
+        why = message_of(problem)
         return None, f"{call} failed in a task, and cannot be made again here: {why}"
     if outcome.error is None:
         notes = "".join(f"\nNote: {notice}" for notice in outcome.notices)

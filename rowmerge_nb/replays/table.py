@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.arguments import checked
-from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
+from rowmerge_nb.base.errors import ConnectorError, RowMergeError, message_of
 from rowmerge_nb.replays.replayed_statement import LocalStatement
 from rowmerge_nb.replays.rows import NOT_FOUND, data_of, places_in
 from rowmerge_nb.spi.handles import SchemaTableName
@@ -63,7 +63,7 @@ class Prepared:
         except Exception as error:  # noqa: BLE001 - reported as a notice: the replay is over
             return (
                 f"The table {self.name}, made for the replay, could not be dropped:"
-                f" {_message(error)}"
+                f" {message_of(error)}"
             )
         return ""
 
@@ -201,7 +201,7 @@ def _make(
                 _in_statement(connector, record, name, lambda s: _insert(s, rows))
         actual = _rows_of(connector, record, name)
     except Exception as error:  # noqa: BLE001 - whatever a connector raises here, the replay goes as far as it can without the table
-        return _message(error)
+        return message_of(error)
     if actual is None or not _are_in(rows, actual, whole=True):
         return "the rows that were inserted are not those that are read"
     return ""
@@ -301,7 +301,3 @@ def _in_statement(
         with suppress(Exception):
             statement.rollback()
         raise
-
-
-def _message(error: Exception) -> str:
-    return error.message if isinstance(error, RowMergeError) else error_text(error)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.base.errors import message_of
 from rowmerge_nb.connectors.iceberg.files import places_of
 from rowmerge_nb.connectors.iceberg.housekeeping import known_files, lower_name
 from rowmerge_nb.connectors.iceberg.ownership import Ownership, named_locations, own_folder
@@ -31,7 +31,7 @@ class Census:
     @property
     def sentences(self) -> list[str]:
         return [
-            f"Table '{name}' and its files were left out: {_text(error)}"
+            f"Table '{name}' and its files were left out: {message_of(error)}"
             for name, error in sorted(self.errors.items(), key=str)
         ]
 
@@ -81,10 +81,6 @@ class Census:
         claimed = {f"{folder}{below}" for folder in own for below in ("", "/data", _METADATA)}
         others = [other for other in self.tables if other.name() != table.name()]
         return Ownership(table, others, self._folders | (self._named_folders - claimed))
-
-
-def _text(error: Exception) -> str:
-    return error.message if isinstance(error, RowMergeError) else error_text(error)
 
 
 def _folder_of(metadata_location: str) -> str:

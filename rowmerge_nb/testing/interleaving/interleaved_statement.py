@@ -7,7 +7,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text, message_of
 from rowmerge_nb.testing.contract.contract_statement import (
     Changes,
     PageStatement,
@@ -119,7 +119,7 @@ class InterleavedSide:
         try:
             getattr(self, f"_{step}")()
         except Exception as error:  # noqa: BLE001 - failures are results
-            self.failed = error.message if isinstance(error, RowMergeError) else error_text(error)
+            self.failed = message_of(error)
             self.code = error.code if isinstance(error, RowMergeError) else type(error).__name__
             self._roll_back()
 

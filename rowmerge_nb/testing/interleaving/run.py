@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.arguments import checked
-from rowmerge_nb.base.errors import RowMergeError, error_text
+from rowmerge_nb.base.errors import RowMergeError, error_text, message_of
 from rowmerge_nb.base.names import did_you_mean
 from rowmerge_nb.replays.origin import ReplayOrigin
 from rowmerge_nb.replays.table import check_make_table
@@ -151,7 +151,7 @@ class _Setup:
             try:
                 self._make(connector, definition)
             except Exception as error:
-                message = error.message if isinstance(error, RowMergeError) else error_text(error)
+                message = message_of(error)
                 raise RowMergeError.unsupported(
                     f"The table cannot be made: {message}",
                     hint=(
