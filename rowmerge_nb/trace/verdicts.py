@@ -1,8 +1,5 @@
 """The duplicate rules of ten engines, applied to target rows with several matches."""
 
-# All rules share one signature, though most need only the row.
-# ruff: noqa: ARG001
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -17,8 +14,6 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.clause_record import ClauseRecord
     from rowmerge_nb.trace.join_record import MatchPattern
     from rowmerge_nb.trace.trace import Trace
-
-    _Predicate = Callable[[MatchPattern, "MatchedClauses"], bool]
 
 
 @dataclass(frozen=True)
@@ -69,128 +64,88 @@ class EngineVerdict:
     source: str
 
 
-_RULES: Final[list[EngineRule]] = []
-
-
-def _rule(name: str, rule: str, *, source: str) -> Callable[[_Predicate], _Predicate]:
-    def register(fails: _Predicate) -> _Predicate:
-        _RULES.append(EngineRule(name, rule, source, fails))
-        return fails
-
-    return register
-
-
-@_rule(
-    "Trino",
-    f'One clause for two source rows, "no clause" being one of them ({TRINO_VERSION}: MarkDistinct on'
-    " unique_id and case_number).",
-    source=(
-        'https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching'
-        ' target rows"'
+ENGINES: Final = (
+    EngineRule(
+        "Trino",
+        f'One clause for two source rows, "no clause" being one of them ({TRINO_VERSION}: MarkDistinct on'
+        " unique_id and case_number).",
+        (
+            'https://trino.io/docs/current/develop/supporting-merge.html, "Detecting duplicate matching'
+            ' target rows"'
+        ),
+        lambda row, _: row.repeated,
+    ),
+    EngineRule(
+        "ISO SQL, PostgreSQL",
+        "A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12"
+        " MERGE, cardinality violation).",
+        'https://www.postgresql.org/docs/current/sql-merge.html, "Notes"',
+        lambda row, _: row.acting > 1,
+    ),
+    EngineRule(
+        "Spark",
+        "Every match counts, whether a clause fires or not; nothing is checked without WHEN MATCHED or"
+        " for one unconditional DELETE.",
+        (
+            "https://github.com/apache/spark, RewriteMergeIntoTable.isCardinalityCheckNeeded and"
+            " MergeRowsExec"
+        ),
+        lambda row, clauses: row.matches > 1 and clauses.count > 0 and not clauses.single_delete,
+    ),
+    EngineRule(
+        "Delta Lake",
+        "Two source rows that change a row are ambiguous, except for one unconditional DELETE.",
+        'https://docs.databricks.com/sql/language-manual/delta-merge-into.html, "WHEN MATCHED"',
+        lambda row, clauses: row.acting > 1 and not clauses.single_delete,
+    ),
+    EngineRule(
+        "delta-rs",
+        "As Delta Lake: two source rows that change a row fail, except for one unconditional DELETE"
+        " (run with deltalake 1.6).",
+        (
+            "https://delta-io.github.io/delta-rs/usage/merging-tables/ and a run in this package's"
+            " tests"
+        ),
+        lambda row, clauses: row.acting > 1 and not clauses.single_delete,
+    ),
+    EngineRule(
+        "DuckDB",
+        "A row is changed by one source row at most, deleted rows included (run with DuckDB 2.0).",
+        (
+            "https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's"
+            " tests"
+        ),
+        lambda row, _: row.acting > 1,
+    ),
+    EngineRule(
+        "SQL Server",
+        "A row is updated or deleted once; more is error 8672.",
+        'https://learn.microsoft.com/sql/t-sql/statements/merge-transact-sql, "Remarks"',
+        lambda row, _: row.acting > 1,
+    ),
+    EngineRule(
+        "Oracle",
+        "MERGE is deterministic: a row is changed once, more is ORA-30926 (its DELETE is a part of"
+        " UPDATE).",
+        (
+            'https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html, "Purpose"'
+        ),
+        lambda row, _: row.acting > 1,
+    ),
+    EngineRule(
+        "Db2",
+        "A row is identified once for an update or delete; more is SQLCODE -788.",
+        "https://www.ibm.com/support/knowledgecenter/SSEPEK_12.0.0/codes/src/tpc/n788.html",
+        lambda row, _: row.acting > 1,
+    ),
+    EngineRule(
+        "Snowflake",
+        "Several changes of a row fail if an UPDATE is among them; several DELETEs are deterministic."
+        " Holds while ERROR_ON_NONDETERMINISTIC_MERGE is true, as it is by default.",
+        'https://docs.snowflake.com/en/sql-reference/sql/merge, "Duplicate join behavior"',
+        lambda row, _: row.acting > 1 and row.updates > 0,
     ),
 )
-def _trino(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.repeated
-
-
-@_rule(
-    "ISO SQL, PostgreSQL",
-    "A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12"
-    " MERGE, cardinality violation).",
-    source='https://www.postgresql.org/docs/current/sql-merge.html, "Notes"',
-)
-def _postgresql(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1
-
-
-@_rule(
-    "Spark",
-    "Every match counts, whether a clause fires or not; nothing is checked without WHEN MATCHED or"
-    " for one unconditional DELETE.",
-    source=(
-        "https://github.com/apache/spark, RewriteMergeIntoTable.isCardinalityCheckNeeded and"
-        " MergeRowsExec"
-    ),
-)
-def _spark(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.matches > 1 and clauses.count > 0 and not clauses.single_delete
-
-
-@_rule(
-    "Delta Lake",
-    "Two source rows that change a row are ambiguous, except for one unconditional DELETE.",
-    source='https://docs.databricks.com/sql/language-manual/delta-merge-into.html, "WHEN MATCHED"',
-)
-def _delta(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1 and not clauses.single_delete
-
-
-@_rule(
-    "delta-rs",
-    "As Delta Lake: two source rows that change a row fail, except for one unconditional DELETE"
-    " (run with deltalake 1.6).",
-    source=(
-        "https://delta-io.github.io/delta-rs/usage/merging-tables/ and a run in this package's"
-        " tests"
-    ),
-)
-def _delta_rs(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1 and not clauses.single_delete
-
-
-@_rule(
-    "DuckDB",
-    "A row is changed by one source row at most, deleted rows included (run with DuckDB 2.0).",
-    source=(
-        "https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's"
-        " tests"
-    ),
-)
-def _duckdb(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1
-
-
-@_rule(
-    "SQL Server",
-    "A row is updated or deleted once; more is error 8672.",
-    source='https://learn.microsoft.com/sql/t-sql/statements/merge-transact-sql, "Remarks"',
-)
-def _sql_server(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1
-
-
-@_rule(
-    "Oracle",
-    "MERGE is deterministic: a row is changed once, more is ORA-30926 (its DELETE is a part of"
-    " UPDATE).",
-    source=(
-        'https://docs.oracle.com/en/database/oracle/oracle-database/19/sqlrf/MERGE.html, "Purpose"'
-    ),
-)
-def _oracle(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1
-
-
-@_rule(
-    "Db2",
-    "A row is identified once for an update or delete; more is SQLCODE -788.",
-    source="https://www.ibm.com/support/knowledgecenter/SSEPEK_12.0.0/codes/src/tpc/n788.html",
-)
-def _db2(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1
-
-
-@_rule(
-    "Snowflake",
-    "Several changes of a row fail if an UPDATE is among them; several DELETEs are deterministic."
-    " Holds while ERROR_ON_NONDETERMINISTIC_MERGE is true, as it is by default.",
-    source='https://docs.snowflake.com/en/sql-reference/sql/merge, "Duplicate join behavior"',
-)
-def _snowflake(row: MatchPattern, clauses: MatchedClauses) -> bool:
-    return row.acting > 1 and row.updates > 0
-
-
-ENGINES: Final = tuple(_RULES)
 """The engines, in the order in which they are shown."""
 TRINO, STANDARD = ENGINES[:2]
 
