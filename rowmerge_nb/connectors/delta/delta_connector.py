@@ -7,7 +7,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rowmerge_nb.base.arguments import checked, checked_path
+from rowmerge_nb.base.arguments import checked_path
 from rowmerge_nb.connectors.delta import log, notes
 from rowmerge_nb.connectors.delta.delta_handles import DeltaSplit, delta_table
 from rowmerge_nb.connectors.delta.delta_metadata import (
@@ -71,13 +71,7 @@ class DeltaConnector(Connector):
     def __init__(
         self, directory: str | Path, *, min_retention: timedelta = timedelta(days=7)
     ) -> None:
-        checked(
-            min_retention,
-            "min_retention",
-            lambda value: isinstance(value, timedelta) and value >= timedelta(0),
-            "a datetime.timedelta that is not negative",
-        )
-        self._min_retention = Retention(min_retention / timedelta(days=1), "d")
+        self._min_retention = Retention.of(min_retention)
         self._directory = Path(checked_path(directory, "directory")).absolute()
         log.require_library()
         self._folders = Folders(self._directory)

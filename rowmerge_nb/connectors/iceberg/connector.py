@@ -132,12 +132,7 @@ class IcebergConnector(Connector):
                 "An Iceberg connector has either a warehouse directory or a catalog",
                 hint="Write IcebergConnector('warehouse/') or IcebergConnector(catalog='name').",
             )
-        checked(
-            min_retention,
-            "min_retention",
-            lambda value: isinstance(value, timedelta) and value >= timedelta(0),
-            "a datetime.timedelta that is not negative",
-        )
+        retention = Retention.of(min_retention)
         checked(
             {} if properties is None else properties,
             "properties",
@@ -164,9 +159,7 @@ class IcebergConnector(Connector):
         # A catalog in memory has a separate database for each thread.
         self.commits_in_thread = not is_in_memory(self.catalog)
         self._directory = directory
-        self._upkeep = Upkeep(
-            Retention(min_retention / timedelta(days=1), "d"), self._remove_orphans_of
-        )
+        self._upkeep = Upkeep(retention, self._remove_orphans_of)
         self._tables = Tables(self.catalog, directory)
         self._lock = threading.Lock()
         self._transactions = Transactions[IcebergTransaction](self.name)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.errors import ConnectorError
 
 _NUMBER: Final = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([a-zA-Z]+)\s*")
@@ -26,6 +27,17 @@ class Retention:
 
     number: float
     unit: str
+
+    @classmethod
+    def of(cls, min_retention: timedelta) -> Retention:
+        """Return a connector's checked argument in days."""
+        checked(
+            min_retention,
+            "min_retention",
+            lambda value: isinstance(value, timedelta) and value >= timedelta(0),
+            "a datetime.timedelta that is not negative",
+        )
+        return cls(min_retention / timedelta(days=1), "d")
 
     @property
     def time(self) -> timedelta:
