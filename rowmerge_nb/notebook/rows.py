@@ -11,6 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.report.words.display_values import LONGEST, NULL, Cell, shortened, visible
+from rowmerge_nb.spi.types import is_number
 from rowmerge_nb.spi.values import python_values
 
 if TYPE_CHECKING:
@@ -33,10 +34,7 @@ def number_columns(table: pa.Table) -> frozenset[int]:
     >>> number_columns(pa.table([["x"], [1]], names=["a", "a"]))
     frozenset({1})
     """
-    predicates = (pa.types.is_integer, pa.types.is_floating, pa.types.is_decimal)
-    return frozenset(
-        i for i, field in enumerate(table.schema) if any(is_of(field.type) for is_of in predicates)
-    )
+    return frozenset(i for i, field in enumerate(table.schema) if is_number(field.type))
 
 
 def sql_cell(value: pa.Scalar) -> Cell:

@@ -24,6 +24,7 @@ from rowmerge_nb.base.ordering import ascending, other_rows
 from rowmerge_nb.base.words import plural
 from rowmerge_nb.replays.rows import NamedRows
 from rowmerge_nb.replays.run import Replay, replay
+from rowmerge_nb.spi.types import is_number
 from rowmerge_nb.trace.record import HandedPage, Record
 
 if TYPE_CHECKING:
@@ -327,11 +328,7 @@ def _simple(count: int, arrow_type: pa.DataType) -> pa.Array | None:
     try:
         if pa.types.is_date(arrow_type):
             return pc.add(numbers, _FIRST_DAY).cast(pa.int32()).cast(arrow_type)
-        if (
-            pa.types.is_integer(arrow_type)
-            or pa.types.is_floating(arrow_type)
-            or pa.types.is_decimal(arrow_type)
-        ):
+        if is_number(arrow_type):
             return numbers.cast(arrow_type)
     except pa.ArrowInvalid:
         return None

@@ -145,6 +145,15 @@ def decimal_of(precision: int, scale: int = 0) -> Type:
 _INTEGERS: Final = ("tinyint", "smallint", "integer", "bigint")
 
 
+def is_number(arrow_type: pa.DataType) -> bool:
+    """Return whether the values of an Arrow type are numbers."""
+    return bool(
+        pa.types.is_integer(arrow_type)
+        or pa.types.is_floating(arrow_type)
+        or pa.types.is_decimal(arrow_type)
+    )
+
+
 def is_wider(before: Type, after: Type) -> bool:
     """Return whether a number of another type has all values of the first: a wider integer, a double
     for a real, or a decimal of the same scale with more digits.
@@ -213,10 +222,7 @@ def parse_type(text: str) -> Type:
     tokens = _TOKEN.findall(text)
     if _TOKEN.sub("", text).strip():
         raise ValueError(f"{text!r} is not a type")
-    sql_type, rest = _read_type(tokens, text)
-    if rest:
-        raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
-    return sql_type
+    return _whole_type(tokens, text)
 
 
 def _read_type(tokens: list[str], text: str) -> tuple[Type, list[str]]:

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.ordering import other_rows
+from rowmerge_nb.spi.types import is_number
 from rowmerge_nb.trace.bags import cell_codes, row_codes
 
 if TYPE_CHECKING:
@@ -149,7 +150,7 @@ def _similarity(
         if pa.types.is_string(one.type) or pa.types.is_large_string(one.type):
             normal = (pc.utf8_lower(pc.utf8_trim_whitespace(side)) for side in (one, other))
             weights = np.maximum(weights, _ALIKE * _equal(*normal))
-        elif _is_number(one.type):
+        elif is_number(one.type):
             values = [_floats(side) for side in (one, other)]
             gap = np.abs(values[0][:, None] - values[1][None, :])
             scale = np.maximum(np.abs(values[0])[:, None], np.abs(values[1])[None, :])
@@ -166,14 +167,6 @@ def _equal(one: pa.ChunkedArray, other: pa.ChunkedArray) -> npt.NDArray[np.bool_
     codes = cell_codes(one, other)
     equal: npt.NDArray[np.bool_] = codes[: len(one), None] == codes[None, len(one) :]
     return equal
-
-
-def _is_number(arrow_type: pa.DataType) -> bool:
-    return bool(
-        pa.types.is_integer(arrow_type)
-        or pa.types.is_floating(arrow_type)
-        or pa.types.is_decimal(arrow_type)
-    )
 
 
 def _floats(values: pa.ChunkedArray) -> npt.NDArray[np.float64]:

@@ -41,6 +41,7 @@ from rowmerge_nb.report.words.near_sentences import near_sentence
 from rowmerge_nb.report.words.phrases import style_of
 from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.operations import Operation
+from rowmerge_nb.spi.types import is_number
 from rowmerge_nb.spi.values import python_values
 from rowmerge_nb.trace.journeys import Fate, Join, TermTruth, journeys_of, told_journeys
 from rowmerge_nb.trace.node_records import ScanFacts
@@ -279,11 +280,7 @@ def _columns(pages: PageSample, side: str) -> list[dict[str, Any]]:
     return [
         {
             "name": visible(field.name),
-            "right": (
-                pa.types.is_floating(field.type)
-                or pa.types.is_integer(field.type)
-                or pa.types.is_decimal(field.type)
-            ),
+            "right": is_number(field.type),
         }
         for field in pages.witness.schema.field(side).type
     ]

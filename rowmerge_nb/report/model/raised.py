@@ -107,6 +107,7 @@ def _lines(frame: CodeFrame) -> tuple[tuple[str, str, bool], ...]:
 
 def _page(page: pa.RecordBatch | None, rows: int | None) -> GivenPage | None:
     # Imported late: the magics import this module, and should not load Arrow.
+    from rowmerge_nb.spi.types import is_number
     from rowmerge_nb.spi.values import python_values
 
     if rows is None:
@@ -116,23 +117,13 @@ def _page(page: pa.RecordBatch | None, rows: int | None) -> GivenPage | None:
         return GivenPage(f"The page that it was given: {amount}", (), frozenset(), ())
     first = f"first {number(page.num_rows)} of " if page.num_rows < rows else ""
     columns = [[cell(value) for value in python_values(column)] for column in page.columns]
-    right = frozenset(index for index, column in enumerate(page.columns) if _is_number(column.type))
+    right = frozenset(index for index, column in enumerate(page.columns) if is_number(column.type))
     names = tuple(map(visible, page.schema.names))
     return GivenPage(
         f"The page that it was given: {first}{plural(rows, 'row')}",
         names,
         right,
         tuple(zip(*columns, strict=True)),
-    )
-
-
-def _is_number(arrow_type: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    return bool(
-        pa.types.is_integer(arrow_type)
-        or pa.types.is_floating(arrow_type)
-        or pa.types.is_decimal(arrow_type)
     )
 
 
