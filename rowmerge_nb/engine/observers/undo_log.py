@@ -1,6 +1,4 @@
-"""The changes of an engine, for undo: the versions that its statements were made from, and those
-that they have made.
-"""
+"""The changes of an engine, for undo: a table's version before and after each statement."""
 
 from __future__ import annotations
 
@@ -43,14 +41,15 @@ class UndoableChange:
     """A statement that has changed the rows of a table, or of one of its branches.
 
     Args:
-        columns: the table's columns at that time, with those that it has added.
-        handle: the table at that time; None for a table that the statement has made.
-        before: the version that it was made from; None before the first one.
-        after: the version that it has made; ``before`` if it has only added or dropped columns and
-            its store makes no version of that.
-        added: the names of its new columns, which end with it.
-        type_changes: new types and fields that outlast it: path, former type, new type.
-        branch: the branch that it has changed; ``""`` for the table itself.
+        columns: the table's columns, with those that the statement added.
+        handle: the table as the statement read it; None if it created it.
+        keeps: whether the store keeps former versions.
+        before: the version before the statement; None if the table had none.
+        after: the version after it; ``before`` if columns alone changed and the store has no
+            version for that.
+        added: the names of new columns, which undo drops.
+        type_changes: new types and fields, which undo leaves: path, former type, new type.
+        branch: the changed branch; ``""`` for the table itself.
     """
 
     table: tuple[str, str, str]
@@ -86,11 +85,10 @@ class UndoLog(RunObserver):
         self._changes: list[UndoableChange] = []
 
     def at_end(self, run: StatementRun, result: Result | None) -> None:
-        """Add what a statement has changed, or remove what it has taken back; a change with an
-        unknown outcome is neither.
+        """Add the change of a statement, or remove the change that it took back.
 
-        ALTER TABLE and COMMENT change no rows: a version of theirs has the rows of the change
-        before.
+        A statement with an unknown outcome is omitted. ALTER TABLE and COMMENT change no rows:
+        their version replaces that of the change before.
         """
         if run.transaction.changed is not True:
             return
@@ -99,9 +97,9 @@ class UndoLog(RunObserver):
             return
         with self._lock:
             if change.kind == UNDO:
-                self._took_back(change)
+                self._take_back(change)
             elif change.kind in _OF_NO_ROWS:
-                self._moved(self._changes, change, change.before)
+                self._changes = _with_version(self._changes, change.before, change)
             else:
                 self._changes = [*self._changes, change][-MOST:]
 
@@ -109,7 +107,9 @@ class UndoLog(RunObserver):
         changes = reversed(self._changes)
         if table is None:
             return next(changes, None)
-        return next((one for one in changes if one.table == table and not one.branch), None)
+        return next(
+            (change for change in changes if change.table == table and not change.branch), None
+        )
 
     def that_made(
         self, table: tuple[str, ...], version: ConnectorTableVersion | None
@@ -117,48 +117,38 @@ class UndoLog(RunObserver):
         """Return the change that has made a version of a table, or None.
 
         If threads change one table side by side, the last change in the log need not be the last
-        commit. A change of columns alone and a restore leave the table in a version of another
-        change: the later one counts.
+        commit. A change of columns alone, or a restore, can end in the version of another change:
+        the later one counts.
         """
+        if version is None:
+            return None
         changes = (
             change
             for change in reversed(self._changes)
-            if version is not None and change.after == version
+            if (change.table, change.after) == (table, version)
         )
-        return next((change for change in changes if change.table == table), None)
+        return next(changes, None)
 
-    def _took_back(self, undone: UndoableChange) -> None:
-        """Remove the change that was taken back; the rows of the change before it, if it is
-        adjacent, are now in the new version.
-        """
+    def _take_back(self, undo: UndoableChange) -> None:
+        """Remove the change that an undo took back: its version has the rows of the change before."""
+        reverted = self.that_made(undo.table, undo.before)
+        if reverted is not None:
+            changes = [change for change in self._changes if change is not reverted]
+            self._changes = _with_version(changes, reverted.before, undo)
 
-        def is_reverted(change: UndoableChange) -> bool:
-            return (change.table, change.after) == (undone.table, undone.before)
 
-        reverted = next((change for change in reversed(self._changes) if is_reverted(change)), None)
-        if reverted is None:
-            return
-        self._moved(
-            [change for change in self._changes if change is not reverted], undone, reverted.before
+def _with_version(
+    changes: Sequence[UndoableChange], version: ConnectorTableVersion | None, later: UndoableChange
+) -> list[UndoableChange]:
+    """Replace a version of a table by a later one, which has the same rows."""
+    return [
+        (
+            replace(change, after=later.after)
+            if (change.table, change.after) == (later.table, version)
+            else change
         )
-
-    def _moved(
-        self,
-        changes: list[UndoableChange],
-        later: UndoableChange,
-        version: ConnectorTableVersion | None,
-    ) -> None:
-        """Set the changes; the one that made a version of the table has the same rows in the later
-        version.
-        """
-        self._changes = [
-            (
-                replace(change, after=later.after)
-                if (change.table, change.after) == (later.table, version)
-                else change
-            )
-            for change in changes
-        ]
+        for change in changes
+    ]
 
 
 def _change_of(run: StatementRun) -> UndoableChange | None:
@@ -171,7 +161,7 @@ def _change_of(run: StatementRun) -> UndoableChange | None:
     if name is None or target is None:
         return None
     if isinstance(analysis, DefinitionAnalysis) and isinstance(analysis.alteration, BRANCH_CHANGES):
-        # It has made no rows: a version of the table is that of another change.
+        # A change of branches makes no rows.
         return None
     versions = run.versions
     merge = analysis if isinstance(analysis, MergeAnalysis) else None
