@@ -1,4 +1,4 @@
-"""The option ``fault``: the text of a fault, as ``store_merged_rows:2:after:kill``."""
+"""The option ``fault``: the text of a fault, such as ``store_merged_rows:2:after:kill``."""
 
 from __future__ import annotations
 
@@ -79,23 +79,20 @@ def _methods(interface: type) -> Iterator[str]:
 
 
 def fault_of(value: Any) -> Fault:
-    """Parse a fault.
+    """Parse the text of a fault, in the form of `GRAMMAR`; a `Fault` is returned unchanged.
 
-    Args:
-        value: its text: the step, and in this order, each optional: the number of the call (1),
-            ``before`` (the default) or ``after`` its work, and the action: ``raise`` (the default),
-            ``kill`` the worker, ``delay`` for 2 seconds or ``delay=SECONDS``, or ``twice``. A
-            `Fault` is returned unchanged.
+    By default it raises an error before the first call of the step. ``kill`` ends the worker,
+    ``delay`` waits for 2 seconds, and ``twice`` makes the call twice.
     """
     form = f"{GRAMMAR}, as 'store_merged_rows:2:after'"
     if isinstance(value, Fault):
-        _known_step(value.step)
+        _is_task_step(value.step)
         return value
     text: str = checked(
         value, "fault", lambda value: isinstance(value, str) and bool(value.strip()), form
     ).strip()
     step, *words = text.split(":")
-    in_task = _known_step(step)
+    in_task = _is_task_step(step)
     call, moment, action = 1, "", ""
     for word in words:
         if re.fullmatch(r"[0-9]{1,9}", word) and word is words[0]:
@@ -136,7 +133,7 @@ def fault_of(value: Any) -> Fault:
     )
 
 
-def _known_step(step: str) -> bool:
+def _is_task_step(step: str) -> bool:
     names = steps()
     if step not in names:
         _refuse(

@@ -30,7 +30,8 @@ class RefusedValueError(Exception):
 def exact_values(column: pa.ChunkedArray) -> tuple[Type, pa.ChunkedArray]:
     """Return a column's SQL type, and its values in that type's Arrow type.
 
-    A failing chunk is halved until one value remains; this also fits 32-bit offsets.
+    A chunk that fails is halved until it succeeds, or one value remains, which is refused. Halves
+    also fit 32-bit offsets.
     """
     sql_type = from_arrow(column.type)
     _check_names(column.type)
@@ -53,7 +54,7 @@ def _exact_chunks(array: pa.Array, target: pa.DataType, row: int) -> list[pa.Arr
         return [_exact(array, target)]
     except (pa.ArrowInvalid, pa.ArrowCapacityError, OverflowError) as error:
         if len(array) <= 1:
-            raise RefusedValueError(row, _shown(array), str(error)) from error
+            raise RefusedValueError(row, _first_value(array), str(error)) from error
     half = len(array) // 2
     return [
         *_exact_chunks(array[:half], target, row),
@@ -61,7 +62,7 @@ def _exact_chunks(array: pa.Array, target: pa.DataType, row: int) -> list[pa.Arr
     ]
 
 
-def _shown(array: pa.Array) -> object:
+def _first_value(array: pa.Array) -> object:
     try:
         return array[0].as_py()
     except (ValueError, OverflowError, pa.ArrowException):
@@ -77,7 +78,7 @@ def _exact(array: pa.Array, target: pa.DataType) -> pa.Array:
     if pa.types.is_run_end_encoded(source):
         return _exact_runs(array, target)
     if pa.types.is_struct(target):
-        # Flattening makes fields of NULL rows NULL, which hides invalid values.
+        # Flattening makes the fields of NULL rows NULL, even invalid ones.
         fields = [
             _exact(field, target.field(index).type) for index, field in enumerate(array.flatten())
         ]
@@ -91,7 +92,7 @@ def _exact(array: pa.Array, target: pa.DataType) -> pa.Array:
             _offsets(lengths), elements, type=target, mask=array.is_null()
         )
     if pa.types.is_time(target):
-        _check_clocks(array)
+        _check_times(array)
     return array.cast(target)
 
 
@@ -99,7 +100,7 @@ def _exact_dictionary(array: pa.DictionaryArray, target: pa.DataType) -> pa.Arra
     try:
         decoded = array.dictionary_decode()
     except pa.ArrowNotImplementedError:
-        # Arrow cannot take from views, such as Polars' categories: convert them to strings first.
+        # Arrow cannot decode a dictionary of string views, as Polars has for categories.
         return _exact(array.dictionary, target).take(array.indices)
     return _exact(decoded, target)
 
@@ -107,8 +108,8 @@ def _exact_dictionary(array: pa.DictionaryArray, target: pa.DataType) -> pa.Arra
 def _exact_runs(array: pa.RunEndEncodedArray, target: pa.DataType) -> pa.Array:
     rows = np.arange(array.offset, array.offset + len(array))
     runs = np.searchsorted(array.run_ends.to_numpy(), rows, side="right")
-    first, behind = (int(runs[0]), int(runs[-1]) + 1) if len(runs) else (0, 0)
-    return _exact(array.values[first:behind], target).take(pa.array(runs - first))
+    first, end = (int(runs[0]), int(runs[-1]) + 1) if len(runs) else (0, 0)
+    return _exact(array.values[first:end], target).take(pa.array(runs - first))
 
 
 def _exact_extension(array: pa.ExtensionArray, target: pa.DataType) -> pa.Array:
@@ -124,15 +125,15 @@ def _exact_map(array: pa.MapArray, target: pa.DataType) -> pa.Array:
     entries = slice(int(offsets[0]), int(offsets[-1])) if len(offsets) else slice(0, 0)
     keys = _exact(array.keys[entries], target.key_type)
     items = _exact(array.items[entries], target.item_type)
-    places = pa.array(offsets - entries.start, pa.int32())
-    return pa.MapArray.from_arrays(places, keys, items, type=target, mask=array.is_null())
+    own_offsets = pa.array(offsets - entries.start, pa.int32())
+    return pa.MapArray.from_arrays(own_offsets, keys, items, type=target, mask=array.is_null())
 
 
 def _offsets(lengths: np.ndarray) -> pa.Array:
     return pa.array(np.concatenate(([0], np.cumsum(lengths, dtype=np.int64)))).cast(pa.int32())
 
 
-def _check_clocks(array: pa.Array) -> None:
+def _check_times(array: pa.Array) -> None:
     unit = array.type.unit
     ticks = array.cast(pa.int32() if unit in {"s", "ms"} else pa.int64())
     bounds = pc.min_max(ticks)
