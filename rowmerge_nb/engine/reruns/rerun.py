@@ -178,7 +178,7 @@ class Again:
         if source is not None and (edits := checked_edits(source)):
             edited_source = source_of(self.engine, text, run_options, self.trace.target.name_parts)
             if sql is None:
-                edited_source.agrees(self.ran or self.trace)
+                edited_source.check_rows(self.ran or self.trace)
             next_engine = edited_source.edited(next_engine, edits)[0]
             engine, text, frames = edited_source.edited(engine, edits)
             run_options["namespace"] = {**(run_options.get("namespace") or {}), **frames}

@@ -1,4 +1,4 @@
-"""Edited cells of a MERGE's source, for a trial: the source itself is unchanged."""
+"""Edited cells of a MERGE's source, for a trial that leaves the source unchanged."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 MOST_ROWS: Final = 1_000
-"""Cells of larger sources are not edited."""
+"""The maximum number of rows of a source with edited cells."""
 SOURCES: Final = "$sources"
 """The catalog of tables with edited cells; no statement can name it."""
 FORM: Final = "{row: {column: value}}, rows counted from 0 as result.journeys has them"
@@ -46,7 +46,7 @@ Edits = Mapping[int, Mapping[str, Any]]
 
 
 def checked_edits(edits: object) -> Edits:
-    """Return edits that have the right form; row numbers may be texts.
+    """Return edits after a check of their form; row numbers may be texts.
 
     Raises:
         RowMergeError: INVALID_ARGUMENTS.
@@ -61,7 +61,7 @@ def checked_edits(edits: object) -> Edits:
         checked(
             number,
             "source row",
-            lambda one: type(one) is int and one >= 0,
+            lambda number: type(number) is int and number >= 0,
             "the number of a row in the source, from 0",
         )
         checked(values, f"source[{number}]", Mapping, "{column: value}")
@@ -77,9 +77,10 @@ class Source:
     Spark's.
 
     Args:
-        values: the rows of VALUES in the text; none for a table and a DataFrame.
-        rows: the rows, with the names and types of the table or DataFrame; of VALUES the computed
-            rows.
+        rows: the rows of the table or DataFrame, or the computed rows of VALUES.
+        values: the expressions of VALUES in the text; none for a table or DataFrame.
+        columns: the definition of the table.
+        read: the DataFrame as a table.
     """
 
     text: str
@@ -91,11 +92,11 @@ class Source:
     columns: ConnectorTableMetadata | None = None
     read: FrameTable | None = None
 
-    def agrees(self, trace: Trace) -> None:
-        """Check that the rows have the numbers that they had in the run.
+    def check_rows(self, trace: Trace) -> None:
+        """Check that the source has the rows of the run, at the same numbers.
 
         Raises:
-            RowMergeError: TRANSACTION_CONFLICT if the source has other rows now.
+            RowMergeError: TRANSACTION_CONFLICT for other rows.
         """
         pages = trace.samples.pages
         if pages is None or pages.witness is None or "source" not in pages.witness.schema.names:
@@ -127,11 +128,11 @@ class Source:
     def edited(
         self, engine: RunningEngine, edits: Edits
     ) -> tuple[RunningEngine, str, dict[str, Any]]:
-        """Return an engine, a text and DataFrames that run the statement with edited cells."""
+        """Return the engine, text and DataFrames for the statement with edited cells."""
         cells = {
             (row, at): value
             for row, values in edits.items()
-            for at, value in self._row(row, values)
+            for at, value in self._cells_of_row(row, values)
         }
         if self.values:
             return engine, self._rewritten(cells), {}
@@ -157,7 +158,7 @@ class Source:
             {},
         )
 
-    def _row(self, row: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
+    def _cells_of_row(self, row: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
         if row >= self.rows.num_rows:
             raise RowMergeError.invalid(
                 f"There is no source row {row}: the source has {plural(self.rows.num_rows, 'row')}",
@@ -166,7 +167,7 @@ class Source:
         cells = []
         for name, value in values.items():
             column_index = next(
-                (index for index, known in enumerate(self.names) if known.lower() == name.lower()),
+                (index for index, own in enumerate(self.names) if own.lower() == name.lower()),
                 None,
             )
             if column_index is None:
@@ -277,7 +278,7 @@ def source_of(
             f" {MOST_ROWS:,}",
             hint="Try it with a smaller source.",
         )
-    return source if not alias else Source(**{**vars(source), "names": alias})
+    return replace(source, names=alias) if alias else source
 
 
 def relation_of(sql: str, dialect: str) -> s.Relation:
@@ -377,8 +378,9 @@ def _from_name(
 
 
 def _array_of(value: Any, arrow_type: pa.DataType) -> pa.Array:
-    """Return a value as an array of its own type, if the column's type has exactly this value: a
-    number is no text and no time, a boolean no number.
+    """Return a value as an array of its own type, if the column's type has exactly this value.
+
+    A number is not text or a time, and a boolean is not a number.
     """
     if isinstance(value, str):
         is_time = pa.types.is_time(arrow_type)
@@ -394,7 +396,7 @@ def _array_of(value: Any, arrow_type: pa.DataType) -> pa.Array:
     if isinstance(value, datetime) and pa.types.is_date(arrow_type) and value.time() != time():
         raise ValueError(repr(value))
     if value is not None and pa.types.is_decimal(arrow_type):
-        # Arrow drops digits of a float, and has no room for a whole number.
+        # Arrow would drop digits of a float, and refuse a whole number in a short decimal.
         rounded = _rounded(value, arrow_type.scale)
         if rounded != Decimal(str(value)):
             raise ValueError(repr(value))

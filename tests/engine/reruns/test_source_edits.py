@@ -20,7 +20,7 @@ TEN = MIDNIGHT.replace(hour=10)
 
 def cell(value: Any, arrow_type: pa.DataType) -> Any:
     source = Source("", ("c",), pa.table({"c": pa.array([None], arrow_type)}))
-    [(_, typed)] = source._row(0, {"c": value})
+    [(_, typed)] = source._cells_of_row(0, {"c": value})
     return typed
 
 
