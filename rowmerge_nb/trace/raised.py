@@ -6,9 +6,29 @@ import json
 import re
 from base64 import b64decode, b64encode
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+CodeLines = tuple[tuple[int, str], ...]
+"""Numbers and texts of lines."""
+MOST_TEXT: Final = 1_000
+_AROUND: Final = 2
+"""Lines of context on each side of the line that raised the error."""
+
+
+def lines_around(lines: Sequence[str], line: int) -> CodeLines:
+    """Return a line and its neighbors by number, without common indentation."""
+    if not 1 <= line <= len(lines):
+        return ()
+    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
+    texts = [text.rstrip().expandtabs()[:MOST_TEXT] for text in lines[first - 1 : last]]
+    shift = min((len(text) - len(text.lstrip()) for text in texts if text), default=0)
+    return tuple((number, text[shift:]) for number, text in enumerate(texts, first))
 
 
 @dataclass(frozen=True)

@@ -9,17 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.base.errors import SetupError
+from rowmerge_nb.trace.raised import lines_around
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-CodeLines = tuple[tuple[int, str], ...]
-"""Numbers and texts of lines."""
+    from rowmerge_nb.trace.raised import CodeLines
 
-_AROUND: Final = 2
 _MOST_BYTES: Final = 2_000_000
 """The largest file of source text that is read."""
-_MOST_TEXT: Final = 1_000
 _FILE: Final = re.compile(r"[\w$-]+\.(?:java|kt|scala|groovy)")
 _METHOD: Final = re.compile(r"((?:[\w$]+\.)*)[\w$/]+\.[\w$<>]+")
 _ROOTS: Final = ("", "src/main/java/", "*/src/main/java/", "*/*/src/main/java/")
@@ -61,7 +59,7 @@ class JavaSources:
             return ()
         name = method[1].replace(".", "/") + file
         text = next((text for path in self._paths for text in _texts(path, name)), "")
-        return _around(text.splitlines(), line)
+        return lines_around(text.splitlines(), line)
 
 
 def _texts(path: Path, name: str) -> Iterator[str]:
@@ -82,12 +80,3 @@ def _texts(path: Path, name: str) -> Iterator[str]:
                 yield content.decode(errors="replace")
     except (OSError, KeyError, RuntimeError, NotImplementedError, zipfile.BadZipFile, EOFError):
         return
-
-
-def _around(lines: Sequence[str], line: int) -> CodeLines:
-    if line > len(lines):
-        return ()
-    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
-    texts = [text.rstrip().expandtabs()[:_MOST_TEXT] for text in lines[first - 1 : last]]
-    shift = min((len(text) - len(text.lstrip()) for text in texts if text), default=0)
-    return tuple((number, text[shift:]) for number, text in enumerate(texts, first))

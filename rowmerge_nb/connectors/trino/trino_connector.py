@@ -18,7 +18,7 @@ from rowmerge_nb.connectors.shared.arguments import is_names
 from rowmerge_nb.connectors.shared.properties import property_text
 from rowmerge_nb.connectors.trino.host_process import PROGRAM, HostEnd
 from rowmerge_nb.connectors.trino.java_homes import find_java_home
-from rowmerge_nb.connectors.trino.java_sources import CodeLines, JavaSources
+from rowmerge_nb.connectors.trino.java_sources import JavaSources
 from rowmerge_nb.connectors.trino.plugin_hosts import PluginHosts
 from rowmerge_nb.connectors.trino.plugin_source import PluginJars, read_catalog_file
 from rowmerge_nb.connectors.trino.trino_metadata import TrinoMetadata
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from rowmerge_nb.spi.handles import ConnectorTransactionHandle
+    from rowmerge_nb.trace.raised import CodeLines
 
 Path = str | os.PathLike[str]
 

@@ -15,16 +15,14 @@ from typing import TYPE_CHECKING, Final
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
-from rowmerge_nb.trace.raised import CodeFrame, Raised, RaisedFrom
+from rowmerge_nb.trace.raised import MOST_TEXT, CodeFrame, Raised, RaisedFrom, lines_around
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.page import Page
+    from rowmerge_nb.trace.raised import CodeLines
 
-_AROUND: Final = 2
-"""Lines of context on each side of the line that raised the error."""
 _MOST_FRAMES: Final = 10
 _MOST_CAUSES: Final = 5
-_MOST_TEXT: Final = 1_000
 _SHOWN_ROWS: Final = 5
 _SHOWN_BYTES: Final = 1 << 16
 _CLEANING: Final = frozenset({"abort", "rollback"})
@@ -76,7 +74,7 @@ def raised_by(
 
 
 def _text(error: BaseException) -> str:
-    return error_text(error).removeprefix(f"{type(error).__name__}: ")[:_MOST_TEXT]
+    return error_text(error).removeprefix(f"{type(error).__name__}: ")[:MOST_TEXT]
 
 
 def _causes(error: BaseException, *, explicit: bool) -> tuple[RaisedFrom, ...]:
@@ -111,16 +109,10 @@ def _frames(error: BaseException) -> tuple[CodeFrame, ...]:
     )
 
 
-def code_around(file: str, line: int) -> tuple[tuple[int, str], ...]:
-    """Return a line of a file and its neighbors by number, without common indentation."""
+def code_around(file: str, line: int) -> CodeLines:
+    """Return a line of a file with its neighbors."""
     linecache.checkcache(file)
-    lines = linecache.getlines(file)
-    if not 1 <= line <= len(lines):
-        return ()
-    first, last = max(1, line - _AROUND), min(len(lines), line + _AROUND)
-    texts = [text.rstrip().expandtabs()[:_MOST_TEXT] for text in lines[first - 1 : last]]
-    shift = min((len(text) - len(text.lstrip()) for text in texts if text), default=0)
-    return tuple((number, text[shift:]) for number, text in enumerate(texts, first))
+    return lines_around(linecache.getlines(file), line)
 
 
 def _first_rows(page: Page | None) -> Page | None:
@@ -151,8 +143,8 @@ def _handle_text(handle: object) -> str:
             text = repr(handle)
     except Exception as error:  # noqa: BLE001 - a failing repr must not hide the error
         return f"{type(handle).__name__}, whose repr raises {type(error).__name__}"
-    text = re.sub(r" at 0x[0-9a-f]+", "", text[: 2 * _MOST_TEXT])
-    return text if len(text) <= _MOST_TEXT else f"{text[:_MOST_TEXT]}…"
+    text = re.sub(r" at 0x[0-9a-f]+", "", text[: 2 * MOST_TEXT])
+    return text if len(text) <= MOST_TEXT else f"{text[:MOST_TEXT]}…"
 
 
 def own_frame(error: BaseException) -> FrameSummary | None:
