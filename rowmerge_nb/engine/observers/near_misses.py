@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.errors import StatementInterrupted, message_of
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.observers.near.glance import may_be_near
 from rowmerge_nb.engine.observers.near.on import UnreadableError, on_of
@@ -92,7 +92,7 @@ def near_of(run: StatementRun, analysis: MergeAnalysis, action: Action) -> NearK
             raise StatementInterrupted(
                 "The statement was interrupted while keys were compared", step="near"
             ) from error
-        reason = error.message if isinstance(error, RowMergeError) else error_text(error)
+        reason = message_of(error)
         return NearKeys(problem=f"The keys could not be compared: {reason}.")
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.errors import StatementInterrupted, message_of
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.engine.observers.row_reasons import with_truths
 from rowmerge_nb.engine.observers.untouched_rows import whole_scan
@@ -136,7 +136,7 @@ class RequestedRows(RunObserver):
         except StatementInterrupted:
             raise
         except Exception as error:  # noqa: BLE001 - the trace has the reason in their place
-            reason = error.message if isinstance(error, RowMergeError) else error_text(error)
+            reason = message_of(error)
             self._rows = AskedRows(
                 self._request.words, problem=f"They could not be read once more: {reason}."
             )

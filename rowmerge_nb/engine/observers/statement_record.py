@@ -19,7 +19,7 @@ from rowmerge_nb.base.errors import (
     ExecutionError,
     RowMergeError,
     StatementInterrupted,
-    error_text,
+    message_of,
 )
 from rowmerge_nb.engine.api.result import Recording
 from rowmerge_nb.engine.spark.interrupts import to_its_end
@@ -110,7 +110,7 @@ def _recording_of(
         if record is not None and isinstance(run.options.record, str):
             record.save(run.options.record)
     except Exception as failure:  # noqa: BLE001 - the notice below has it
-        missing = failure.message if isinstance(failure, RowMergeError) else error_text(failure)
+        missing = message_of(failure)
         if run.options.record:
             run.transaction.notices.append(Notice(f"There is no record: {missing}"))
         return Recording(None, missing=missing)

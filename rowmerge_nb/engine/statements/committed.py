@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.base.choices import Flow
-from rowmerge_nb.base.errors import RowMergeError, StatementInterrupted, error_text
+from rowmerge_nb.base.errors import StatementInterrupted, message_of
 from rowmerge_nb.base.words import number, plural
 from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.spark.interrupts import (
@@ -471,7 +471,7 @@ def _origin_of_rows(run: StatementRun) -> str:
 
 
 def _text(error: BaseException) -> str:
-    return (error.message if isinstance(error, RowMergeError) else error_text(error)).rstrip(".")
+    return message_of(error).rstrip(".")
 
 
 def _with_check(result: Result, check: CommitCheck, run: StatementRun) -> Result:

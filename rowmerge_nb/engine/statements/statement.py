@@ -20,6 +20,7 @@ from rowmerge_nb.base.errors import (
     RowMergeError,
     StatementInterrupted,
     error_text,
+    message_of,
 )
 from rowmerge_nb.base.front_end import orphans_command
 from rowmerge_nb.base.words import join, plural
@@ -459,7 +460,7 @@ class StatementRun:
         try:
             return self.services.row_count(self.transaction.version), ""
         except Exception as error:  # noqa: BLE001 - the change is in the store; the report's headline has the reason
-            return None, error.message if isinstance(error, RowMergeError) else error_text(error)
+            return None, message_of(error)
 
     def wait_for_turn(self) -> None:
         """Wait before the finish call, if the statement did not wait before it looked its target
