@@ -28,20 +28,21 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
 
 SHOWN: Final = 200
+"""The maximum number of characters of a value in messages."""
 USUAL_STEP: Final = (
     "Change what its words are about, in the statement or in the database, such as a trigger; the"
     " tables are as they were."
 )
 """The hint for errors of a database that have no hint of their own."""
-"""The limit on the characters of a value in messages."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """The way a column is read.
+    """How a column is read.
 
     Args:
         select: the expression that converts its values for the driver.
+        misfit: the condition of values that its type does not have.
     """
 
     select: str
@@ -182,7 +183,7 @@ class Store(ABC):
 
     @abstractmethod
     def select(self, readings: Sequence[Reading], names: Sequence[str], source: str) -> str:
-        """Build the query; its first rows may only show types (`leading_rows`)."""
+        """Build the query; its `leading_rows` only show types."""
 
     leading_rows = 0
     """The number of rows at the head of a `select` that are not the table's."""
