@@ -51,7 +51,7 @@ def remove_folder(path: Path) -> None:
 
 @dataclass(frozen=True)
 class File:
-    """A file in a folder; `location` is in the style of the folder's, `modified` may be unknown."""
+    """A file in a folder; `location` has the form of the folder's location."""
 
     location: str
     size: int | None
@@ -123,10 +123,10 @@ class Removal:
             outcome.notices.append(
                 f"{_were(len(self.removed))} removed: {_shortened(self.removed)}"
             )
-        for reason, one in itertools.groupby(
+        for reason, group in itertools.groupby(
             sorted(self.reasons.items(), key=lambda pair: pair[1]), key=lambda pair: pair[1]
         ):
-            locations = [location for location, _ in one]
+            locations = [location for location, _ in group]
             outcome.notices.append(
                 f"{_were(len(locations))} left ({reason}): {_shortened(locations)}"
             )
@@ -348,7 +348,7 @@ class Search:
         }
 
     def _writer_of(self, file: File) -> str | None:
-        """Return a name with the statement's prefix, ``""`` if unknown, None for an incomplete
+        """Return the statement's prefix and what follows it, ``""`` if unknown, None for an incomplete
         metadata file.
         """
         if not file.name.endswith(".metadata.json"):
@@ -363,7 +363,7 @@ class Search:
         # A referenced list was committed by another metadata file; this file belongs to a later
         # change.
         if not manifest_list or not set(places_of([manifest_list])).isdisjoint(self.known_paths):
-            return manifest_list and ""
+            return None if manifest_list is None else ""
         return _SNAPSHOT.sub("", manifest_list.rsplit("/", 1)[-1], count=1)
 
     def _orphan(self, file: File, by: str) -> Orphan:
@@ -407,7 +407,7 @@ def folders_without_table(
         if (
             statement in running
             or (process and _note_of(process, since).may_run(age))
-            or not _is_unmade(folder, statement)
+            or not _was_never_committed(folder, statement)
         ):
             continue
         old = (
@@ -428,7 +428,7 @@ def dropped_folder(folder: Path, process: str, age: timedelta) -> Orphan | None:
     return None if process and _note_of(process, since).may_run(age) else orphan
 
 
-def _is_unmade(folder: Path, statement: str) -> bool:
+def _was_never_committed(folder: Path, statement: str) -> bool:
     files = [
         file.name for file in folder.glob("metadata/*") if not file.name.endswith(".metadata.json")
     ]
