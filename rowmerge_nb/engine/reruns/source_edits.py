@@ -167,7 +167,7 @@ class Source:
         cells = []
         for name, value in values.items():
             column_index = next(
-                (index for index, own in enumerate(self.names) if own.lower() == name.lower()),
+                (index for index, known in enumerate(self.names) if known.lower() == name.lower()),
                 None,
             )
             if column_index is None:

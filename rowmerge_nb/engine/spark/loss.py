@@ -56,7 +56,7 @@ class Home:
     condemned: bool = False
 
     def loss(self) -> str:
-        """Return the reason of a loss as the end of a sentence, or ``""``."""
+        """Return the reason for a loss as the end of a sentence, or ``""``."""
         if self.process is not None and self.process.poll() is not None:
             return f"its Java process {_end_of(self.process, self.kills)}"
         now = set(_folders(self.directory.path / "spark"))
@@ -91,7 +91,7 @@ def loss_of(session: Any) -> str:
         return home.loss()
     try:
         process = _process_of(session.sparkContext)
-    except Exception:  # noqa: BLE001 - Spark Connect has no context, and says so by one of several errors
+    except Exception:  # noqa: BLE001 - Spark Connect has no context, and raises one of several errors
         return ""
     if process is None or process.poll() is None:
         return ""
