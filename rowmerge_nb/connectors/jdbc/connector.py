@@ -611,6 +611,7 @@ class JdbcMetadata(UpdatableMetadata):
         handle, attempts = merge_handle.table_handle, read_fragments(fragments)
         if not attempts and not any(column.added for column in handle.columns):
             return ConnectorOutputMetadata()
+        self._transaction.writer()
         self._transaction.check_unchanged()
         self._add_columns(handle)
         if not attempts:
@@ -638,6 +639,7 @@ class JdbcMetadata(UpdatableMetadata):
         handle, attempts = own(table_handle, JdbcUpdatableTableHandle), read_fragments(fragments)
         if not attempts:
             return ConnectorOutputMetadata()
+        self._transaction.writer()
         self._transaction.check_unchanged()
         changes = self._collected(handle, handle.stage, attempts)
         updated = {ONLY_CASE: handle.updated or ()}
