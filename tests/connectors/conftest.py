@@ -1,4 +1,4 @@
-"""Databases for tests: a fresh SQLite file, and an emptied schema of a private PostgreSQL server."""
+"""Databases for tests: a new SQLite file, and an emptied schema of a private PostgreSQL server."""
 
 from __future__ import annotations
 

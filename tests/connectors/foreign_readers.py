@@ -1,4 +1,4 @@
-"""Rows as programs read them that are not ours: ``psql``, and Python's own SQLite."""
+"""Rows read by other programs: ``psql`` and Python's own SQLite."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _FROM_TEXT: dict[str, Any] = {
 def rows_of_others(
     database: Database, table: str, columns: list[tuple[str, Type]]
 ) -> list[tuple[Any, ...]]:
-    """Read some columns of a table, in any order of rows, without a line of the code under test."""
+    """Read some columns of a table, in any order of rows, without any code under test."""
     if database.kind == "sqlite":
         return _by_sqlite3(database.connector.store.path, table, columns)  # type: ignore[attr-defined]
     return _by_psql(database.connector.store.dsn, f"{database.schema}.{table}", columns)  # type: ignore[attr-defined]

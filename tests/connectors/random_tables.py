@@ -1,4 +1,4 @@
-"""Random statements whose target is a table of a store, compared with the oracle."""
+"""Random statements with a target in a store, compared with the oracle."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from proof.statements.model import InsertAction, MergeStatement, Scenario
 from rowmerge_nb import Engine, RowMergeError
 
 STATEMENTS = os.environ.get("ROWMERGE_RANDOM_STATEMENTS")
-"""How many statements run, if more than usually."""
+"""The number of statements, if higher than the default."""
 
 
 class TableUnderTest(EngineUnderTest):
-    """The engine with the target in a table that `make` makes and `content` reads, also with another program."""
+    """The engine with the target in a table created by `make` and read by `content`, also by another program."""
 
     paradigm = "DELETE_ROW_AND_INSERT_ROW"
 
@@ -29,7 +29,7 @@ class TableUnderTest(EngineUnderTest):
         raise NotImplementedError
 
     def adapted(self, scenario: Scenario) -> Scenario:
-        """Return the scenario with what such tables have: one paradigm, and no buckets."""
+        """Return the scenario with the features of such tables: one paradigm, and no buckets."""
         settings = replace(scenario.settings, paradigm=self.paradigm, bucketed_by=())
         return replace(scenario, settings=settings)
 
@@ -53,7 +53,7 @@ class TableUnderTest(EngineUnderTest):
 
 
 class _Adapted:
-    """A backend that gets statements as a table's `TableUnderTest.adapted` makes them."""
+    """A backend whose statements are rewritten by a table's `TableUnderTest.adapted`."""
 
     def __init__(self, backend: Any, adapted: Callable[[Scenario], Scenario]) -> None:
         self._backend, self._adapted = backend, adapted
@@ -68,7 +68,7 @@ class _Adapted:
 
 
 def naming_inserted_columns(scenario: Scenario) -> Scenario:
-    """Have a MERGE name the columns that it inserts, as the table has others or another order."""
+    """Let a MERGE name the columns that it inserts, since the table has others or another order."""
     statement = scenario.statement
     if not isinstance(statement, MergeStatement):
         return scenario
@@ -92,7 +92,7 @@ def agree_with_the_oracle(
     seed: int,
     **options: Any,
 ) -> None:
-    """Fail unless statements of these numbers end as the oracle says; ``options`` are those of the engine."""
+    """Fail unless statements of these numbers end like in the oracle; ``options`` are those of the engine."""
     numbers = range(int(STATEMENTS)) if STATEMENTS else numbers
 
     def make() -> Any:

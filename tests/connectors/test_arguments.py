@@ -1,4 +1,4 @@
-"""What programs hand to a connector's own methods is looked at, and what was refused leaves nothing behind."""
+"""Arguments of a connector's own methods are checked, and refused ones leave nothing behind."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def refused(call: Callable[[], Any], code: str = "INVALID_ARGUMENTS") -> RowMerg
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_a_name_that_is_none_is_refused(tmp_path: Path, name: Any) -> None:
+def test_an_invalid_name_is_refused(tmp_path: Path, name: Any) -> None:
     hive = HiveAcidConnector(tmp_path / "hive")
     with closing(IcebergConnector(tmp_path / "iceberg")) as iceberg:
         for schema, table in (("default", name), (name, "t")):
@@ -102,7 +102,7 @@ def test_hive_registers_no_table_by_wrong_buckets(tmp_path: Path, wrong: dict[st
     )
 
 
-def test_a_hive_table_that_is_not_there_and_a_number_that_is_none_are_told(tmp_path: Path) -> None:
+def test_a_missing_hive_table_and_an_invalid_number_are_reported(tmp_path: Path) -> None:
     store = HiveAcidConnector(tmp_path)
     for method in (store.unregister_table, store.compact, store.remove_obsolete):
         refused(lambda method=method: method("default", "nix"), "TABLE_NOT_FOUND")
@@ -111,7 +111,7 @@ def test_a_hive_table_that_is_not_there_and_a_number_that_is_none_are_told(tmp_p
 
 
 @pytest.mark.parametrize("location", ["", None, 5, b"x", "a\0b", "a\ud800"])
-def test_a_location_that_is_none_is_refused(tmp_path: Path, location: Any) -> None:
+def test_an_invalid_location_is_refused(tmp_path: Path, location: Any) -> None:
     with closing(IcebergConnector(tmp_path)) as store:
         refused(lambda: store.register_table("default", "t", location))
 
@@ -148,7 +148,9 @@ def test_a_refused_iceberg_table_leaves_no_name(
         assert store.orphans(timedelta()) == []
 
 
-def test_an_iceberg_table_is_not_registered_beside_one_that_differs_in_case(tmp_path: Path) -> None:
+def test_an_iceberg_table_is_not_registered_if_another_name_differs_only_in_case(
+    tmp_path: Path,
+) -> None:
     from pyiceberg.schema import Schema
 
     with closing(IcebergConnector(tmp_path)) as store:

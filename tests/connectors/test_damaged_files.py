@@ -1,7 +1,6 @@
-"""Files of Iceberg and Hive tables whose bytes are not what they were: our error, with the file's name and a next step, or rows; never
-another error, and never the end of the process, in which these tests run.
+"""Files of Iceberg and Hive tables with damaged bytes: our error with the file's name and a next step, or rows.
 
-Flipped bits in the footer of a Parquet file are left out: some of them make Arrow end the process, which the engine tells as a task's.
+Other errors and the end of this process are failures. Flipped bits in the footer of a Parquet file are omitted: some make Arrow end the process, which the engine reports for tasks.
 """
 
 from __future__ import annotations
@@ -82,7 +81,7 @@ TABLES = {"hive": hive_table, "iceberg": iceberg_table}
 
 
 def damaged(how: str, whole: bytes, others: list[bytes], draw: random.Random) -> bytes | None:
-    """Give a file's bytes after an accident; None for a file that is gone or a folder."""
+    """Return a file's bytes after an accident, or None for a removed file or a folder."""
     data = bytearray(whole)
     start = draw.randrange(max(len(data), 1))
     if how == "cut":
@@ -116,7 +115,7 @@ def error_of(action: Callable[[], Any]) -> RowMergeError | None:
 @pytest.mark.each_value
 @pytest.mark.parametrize("seed", range(2))
 @pytest.mark.parametrize("kind", TABLES)
-def test_whatever_happens_to_a_file_it_is_told_by_our_error_or_rows_are_read(
+def test_any_damage_to_a_file_is_reported_by_our_error_or_rows_are_read(
     tmp_path: Path, kind: str, seed: int
 ) -> None:
     read, draw = TABLES[kind](tmp_path), random.Random(seed)
@@ -193,14 +192,14 @@ def refused(code: str, action: Callable[[], Any]) -> RowMergeError:
     "content",
     [b"{", b"\xff", b"[" * 100_000, b'{"format-version": 2}', b"[]", b'{"format-version": "x"}'],
 )
-def test_damaged_metadata_of_iceberg_is_told_with_its_file(tmp_path: Path, content: bytes) -> None:
+def test_damaged_iceberg_metadata_is_reported_with_its_file(tmp_path: Path, content: bytes) -> None:
     read = iceberg_table(tmp_path)
     newest = max(tmp_path.rglob("*.metadata.json"))
     newest.write_bytes(content)
     assert newest.name in refused("ICEBERG_INVALID_METADATA", read).message
 
 
-def test_texts_that_are_none_are_told_with_their_file(tmp_path: Path) -> None:
+def test_bytes_that_are_not_text_are_reported_with_their_file(tmp_path: Path) -> None:
     store = iceberg_kit.make_table(tmp_path)
     iceberg_kit.insert(store, iceberg_kit.rows(1, v="somewhere"))
     (path,) = iceberg_kit.files(store)
@@ -239,11 +238,11 @@ def test_an_empty_or_odd_entry_in_a_bucket_folder_is_refused(
     assert str(file) in refused("HIVE_BAD_DATA", read).message
 
 
-# -- catalogs that are gone
+# -- missing catalogs
 
 
 @pytest.mark.parametrize("state", ["missing", "empty"])
-def test_a_metastore_that_is_missing_beside_its_tables_is_not_replaced_by_an_empty_one(
+def test_a_metastore_missing_beside_its_tables_is_not_replaced_by_an_empty_one(
     tmp_path: Path, state: str
 ) -> None:
     read = hive_table(tmp_path)
@@ -269,7 +268,7 @@ def test_a_metastore_that_is_missing_beside_its_tables_is_not_replaced_by_an_emp
     assert read() == len(ROWS)
 
 
-def test_a_catalog_that_is_missing_beside_its_tables_is_not_replaced_by_an_empty_one(
+def test_a_catalog_missing_beside_its_tables_is_not_replaced_by_an_empty_one(
     tmp_path: Path,
 ) -> None:
     read = iceberg_table(tmp_path)

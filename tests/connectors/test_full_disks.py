@@ -1,4 +1,4 @@
-"""A disk that is full, or that may not be written: the error says so, what was there stays, and the next statement works."""
+"""A full or read-only disk: the error says so, old content stays, and the next statement works."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def refused(code: str, action: Callable[[], Any]) -> RowMergeError:
 
 
 def refusing(monkeypatch: pytest.MonkeyPatch, word: str, number: int = 13) -> list[str]:
-    """Have SQLite refuse the statements that begin with a word as a full disk does: the transaction is over by then."""
+    """Let SQLite refuse statements that begin with a word like on a full disk: the transaction has ended by then."""
     said: list[str] = []
 
     class Refusing(sqlite3.Connection):
@@ -67,7 +67,7 @@ def refusing(monkeypatch: pytest.MonkeyPatch, word: str, number: int = 13) -> li
 
 
 @pytest.mark.parametrize("word", ["BEGIN", "SELECT", "UPDATE", "DELETE", "INSERT", "COMMIT"])
-def test_the_cause_is_told_whatever_statement_of_the_metastore_meets_the_full_disk(
+def test_every_statement_of_the_metastore_reports_a_full_disk_as_the_cause(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str
 ) -> None:
     store = hive_acid_kit.make_table(tmp_path, partitioned_by=("p",))
@@ -108,10 +108,10 @@ def test_a_rollback_makes_room_for_the_note_of_its_end(
     assert hive_acid_kit.files(store) == set()
 
 
-def test_files_of_a_transaction_that_has_ended_otherwise_are_not_removed(
+def test_files_of_a_transaction_with_another_outcome_are_not_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The metastore may have committed it, whatever it said."""
+    """The metastore may have committed it despite its answer."""
     store = hive_acid_kit.make_table(tmp_path)
     statement = hive_acid_kit.Statement(store)
     statement.stage([hive_acid_kit.inserted((1, "a", "x"))])
@@ -162,7 +162,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def fill(disk: Path, *, leave: int = 0) -> Path:
-    """Fill a disk but for some bytes."""
+    """Fill a disk up to some bytes."""
     ballast = disk / "ballast"
     with ballast.open("wb", buffering=0) as file:
         try:
@@ -217,7 +217,7 @@ def iceberg(disk: Path, *, new: bool = True) -> tuple[Any, Callable[[], Any], Ca
 @LINUX_ROOT
 @pytest.mark.parametrize("room", [0, 4096, 16384])
 @pytest.mark.parametrize("make", [hive, iceberg])
-def test_a_disk_that_is_really_full_is_told_and_nothing_is_lost(
+def test_a_full_disk_is_reported_and_nothing_is_lost(
     small_disk: Path, make: Any, room: int
 ) -> None:
     store, change, rows = make(small_disk)
@@ -238,7 +238,7 @@ def test_a_disk_that_is_really_full_is_told_and_nothing_is_lost(
 @pytest.mark.not_quick
 @LINUX_ROOT
 @pytest.mark.parametrize(("make", "kit"), [(hive, hive_acid_kit), (iceberg, iceberg_kit)])
-def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_it(
+def test_a_disk_that_fills_up_within_a_file_is_reported_by_the_task_that_writes_it(
     small_disk: Path, make: Any, kit: Any
 ) -> None:
     store, _, rows = make(small_disk)
@@ -246,7 +246,7 @@ def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_
     if kit is iceberg_kit:
         statement.begin_merge()
     fill(small_disk, leave=65536)
-    # Nothing compresses them.
+    # Incompressible bytes.
     long = [(number, random.Random(number).randbytes(2048).hex(), "x") for number in range(2, 102)]
     pages = (
         [hive_acid_kit.inserted(*long)]
@@ -256,7 +256,7 @@ def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_
     error = refused("GENERIC_INSUFFICIENT_RESOURCES", lambda: statement.stage(pages))
     assert "Make room" in str(error.hint)
     assert "No space left" in error.message
-    # A file that is open still would say here that it cannot be closed.
+    # A file that is still open would report here that it cannot be closed.
     del error
     gc.collect()
     statement.rollback()
@@ -267,7 +267,7 @@ def test_a_disk_that_becomes_full_within_a_file_is_told_by_the_task_that_writes_
 
 @pytest.fixture
 def read_only_disk(small_disk: Path) -> Callable[[], Path]:
-    """Make the disk one that is mounted to be read only, and give it."""
+    """Remount the disk read-only, and return it."""
 
     def remount() -> Path:
         done = subprocess.run(
@@ -282,7 +282,7 @@ def read_only_disk(small_disk: Path) -> Callable[[], Path]:
 
 @LINUX_ROOT
 @pytest.mark.parametrize("make", [hive, iceberg])
-def test_a_read_only_disk_is_told_when_something_is_written_and_can_be_read(
+def test_a_read_only_disk_can_be_read_and_is_reported_on_the_first_write(
     small_disk: Path, read_only_disk: Callable[[], Path], make: Any
 ) -> None:
     store, change, rows = make(small_disk)
@@ -297,7 +297,7 @@ def test_a_read_only_disk_is_told_when_something_is_written_and_can_be_read(
 
 @LINUX_ROOT
 @pytest.mark.parametrize("make", [HiveAcidConnector, IcebergConnector])
-def test_a_store_that_cannot_be_made_on_a_read_only_disk_is_told(
+def test_a_store_on_a_read_only_disk_cannot_be_created(
     read_only_disk: Callable[[], Path], make: Callable[[Path], Any]
 ) -> None:
     disk = read_only_disk()
@@ -308,7 +308,7 @@ def test_a_store_that_cannot_be_made_on_a_read_only_disk_is_told(
 
 
 @LINUX_ROOT
-def test_a_database_on_a_read_only_disk_is_told(
+def test_a_database_on_a_read_only_disk_is_reported(
     small_disk: Path, read_only_disk: Callable[[], Path]
 ) -> None:
     file = small_disk / "shop.db"
@@ -324,7 +324,7 @@ def test_a_database_on_a_read_only_disk_is_told(
 
 @LINUX_ROOT
 @pytest.mark.parametrize("state", ["full", "read-only"])
-def test_a_temporary_directory_that_is_full_or_read_only_is_told(
+def test_a_full_or_read_only_temporary_directory_is_reported(
     small_disk: Path,
     read_only_disk: Callable[[], Path],
     monkeypatch: pytest.MonkeyPatch,

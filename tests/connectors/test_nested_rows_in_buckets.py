@@ -1,4 +1,4 @@
-"""Rows that have NULLs at every depth, in tables whose rows go to buckets."""
+"""Rows with NULLs at every depth, in bucketed tables."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ REFUSED = {
 def store(
     request: pytest.FixtureRequest, spark: Any, tmp_path: Path
 ) -> Iterator[tuple[Engine, str]]:
-    """An engine whose default catalog is a store, and that store's name."""
+    """An engine with a store as its default catalog, and that store's name."""
     engine = (
         Engine(spark=spark) if request.param == "memory" else Engine(spark=spark, catalog="lake")
     )
@@ -71,14 +71,14 @@ def rows_of(engine: Engine) -> list[tuple[Any, ...]]:
     ],
     ids=["INSERT", "INSERT with columns", "MERGE"],
 )
-def test_nulls_at_every_depth_of_a_row_are_what_a_bucketed_table_gives_back(
+def test_nulls_at_every_depth_of_a_row_are_read_back_from_a_bucketed_table(
     store: tuple[Engine, str], statement: str
 ) -> None:
     engine, placed_in = store
     engine.run(f"CREATE TABLE t (id bigint, r {NESTED}) WITH ({PLACED[placed_in].format('id')})")
     assert engine.run(statement).count == len(ROWS)
     assert rows_of(engine) == ROWS
-    # Rows that are there are found in their buckets, and written again as they are.
+    # Existing rows are found in their buckets, and rewritten unchanged.
     changed = {"x": None, "y": "u", "z": {"u": None, "w": [None]}}
     engine.run("UPDATE t SET r = ROW(NULL, 'u', ROW(NULL, ARRAY[NULL])) WHERE id IN (3, 5)")
     engine.run("DELETE FROM t WHERE r.z IS NULL AND id = 4")
@@ -87,7 +87,7 @@ def test_nulls_at_every_depth_of_a_row_are_what_a_bucketed_table_gives_back(
     ]
 
 
-def test_a_row_is_no_column_to_place_rows_by(store: tuple[Engine, str]) -> None:
+def test_rows_cannot_be_bucketed_by_a_row_column(store: tuple[Engine, str]) -> None:
     engine, placed_in = store
     code, words = REFUSED[placed_in]
     with pytest.raises(RowMergeError, match=words) as refused:

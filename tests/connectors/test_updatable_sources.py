@@ -1,4 +1,4 @@
-"""Updatable page sources of all stores, through the contract and without Spark: what they store, and in whatever order channels come."""
+"""Updatable page sources of all stores, through the contract and without Spark: stored rows, for any order of channels."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _page(rows: Sequence[tuple[Any, ...]]) -> pa.RecordBatch:
 
 
 class Store:
-    """A table of five rows, in as many splits as the store makes of two inserts."""
+    """A table of five rows, in the splits of two inserts."""
 
     def __init__(self, connector: Any, schema: str, properties: dict[str, Any]) -> None:
         self.connector = connector
@@ -87,13 +87,13 @@ class Store:
         order: Sequence[int] = (),
         attempts: int = 1,
     ) -> int:
-        """Delete or update rows as the engine does; gives the number of splits.
+        """Delete or update rows like the engine; return the number of splits.
 
         Args:
             ids: which rows.
             updated: the columns to update, in table order; None to delete.
-            order: where in the page the values and the row id stand.
-            attempts: how often every split is worked on; only the last attempt's fragments count.
+            order: the channels of the values and the row id in the page.
+            attempts: the number of attempts per split; only the fragments of the last one count.
         """
         connector, session = self.connector, self.session()
         transaction = connector.begin_transaction()
@@ -206,7 +206,7 @@ def test_rows_are_deleted_by_their_row_ids(store: Store) -> None:
 @pytest.mark.parametrize(
     "updated", [("name",), ("name", "val"), ("id", "name", "val")], ids="+".join
 )
-def test_values_arrive_in_their_columns_in_whatever_order_the_channels_come(
+def test_values_arrive_in_their_columns_in_any_order_of_the_channels(
     store: Store, updated: tuple[str, ...]
 ) -> None:
     wanted = {row[0]: row for row in ROWS}
@@ -227,7 +227,7 @@ def test_a_second_attempt_counts_once_and_the_first_not_at_all(store: Store) -> 
     assert [row[0] for row in store.rows()] == [2, 3, 4]
 
 
-def test_without_fragments_nothing_is_changed(store: Store) -> None:
+def test_nothing_changes_without_fragments(store: Store) -> None:
     assert store.change(set(), ("val",), (0, 1)) >= 1
     assert store.change(set(), None) >= 1
     assert store.rows() == ROWS

@@ -1,4 +1,4 @@
-"""What connectors tell of the files and statements that they have written, held against the stores themselves."""
+"""Files and statements that connectors report as written, compared with the stores themselves."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def engine(spark: Any, tmp_path: Path) -> Iterator[Engine]:
 
 
 def told(result: Any) -> dict[str, tuple[str, int]]:
-    """Give the size of every file that a statement tells of, with its kind."""
+    """Return the size of every file reported by a statement, with its category."""
     return {row.name: (row.kind, row.bytes) for row in result.written().itertuples(index=False)}
 
 
@@ -45,7 +45,7 @@ def sizes(root: Path, suffix: str) -> dict[str, int]:
 
 
 @pytest.mark.parametrize("flow", ["merge", "updatable"])
-def test_hive_tells_every_file_that_a_statement_has_added(
+def test_hive_lists_every_file_added_by_a_statement(
     engine: Engine, tmp_path: Path, flow: str
 ) -> None:
     engine.run(f"CREATE TABLE hive.default.t WITH (partitioned_by = ARRAY['p']) AS {ROWS}")
@@ -71,9 +71,7 @@ def test_hive_tells_every_file_that_a_statement_has_added(
     )
 
 
-def test_iceberg_tells_every_file_that_a_statement_has_added(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_iceberg_lists_every_file_added_by_a_statement(engine: Engine, tmp_path: Path) -> None:
     engine.run(f"CREATE TABLE ice.default.t WITH (partitioning = ARRAY['p']) AS {ROWS}")
     root = next((tmp_path / "ice").rglob("metadata")).parent
     before = sizes(root, "*.parquet")
@@ -88,7 +86,7 @@ def test_iceberg_tells_every_file_that_a_statement_has_added(
     ]
 
 
-def test_a_database_tells_its_statements_and_how_many_rows_each_changed(engine: Engine) -> None:
+def test_a_database_lists_its_statements_and_their_row_counts(engine: Engine) -> None:
     engine.run(
         "CREATE TABLE lite.main.t (id integer, v integer, p varchar) WITH (primary_key = ARRAY['id'])"
     )
@@ -126,6 +124,6 @@ def test_a_saved_trace_has_what_was_written(engine: Engine, tmp_path: Path) -> N
     assert load_trace(tmp_path / "trace.json").target.output == result.trace.target.output
 
 
-def test_a_query_has_written_nothing_that_could_be_told(engine: Engine) -> None:
+def test_a_query_has_no_written_files_to_report(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match="What this SELECT has written is not known"):
         engine.run(ROWS).written()

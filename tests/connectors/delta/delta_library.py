@@ -1,4 +1,4 @@
-"""Run by another Python, one with the Spark that Delta's own library is made for: `python delta_library.py jars job`.
+"""Runs in another Python, with the Spark version of Delta's own library: `python delta_library.py jars job`.
 
 The job is a JSON file: ``sql`` statements to run, and queries to ``read``, the rows of which go to standard output as JSON, one list per
 query, all values as texts.

@@ -157,7 +157,7 @@ def test_comments_are_set_and_removed(engine: Engine, folder: Path) -> None:
         ("RENAME TO u", "does not support renaming tables"),
     ],
 )
-def test_what_cannot_be_altered_is_refused(
+def test_unsupported_alterations_are_refused(
     engine: Engine, folder: Path, clause: str, message: str
 ) -> None:
     with pytest.raises(RowMergeError, match=f"NOT_SUPPORTED.*{message}"):

@@ -1,4 +1,4 @@
-"""MERGE WITH SCHEMA EVOLUTION on Delta tables: one version of the log, which delta-rs reads in a process of its own."""
+"""MERGE WITH SCHEMA EVOLUTION on Delta tables: one version of the log, read by delta-rs in another process."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def read_apart(folder: Path) -> list[dict[str, Any]]:
-    """Return the rows that delta-rs reads in a process without this package."""
+    """Return the rows read by delta-rs in a process without this package."""
     done = subprocess.run(
         [sys.executable, "-I", "-c", READER, str(folder)],
         capture_output=True,
@@ -142,7 +142,7 @@ def test_columns_fields_and_types_come_with_the_rows_in_one_version(
     assert large.column("id").to_pylist() == [1, 3]
     former = engine.table(NAME, 1)
     assert former.schema.field("n").type == pa.int32()
-    # Another change adds to the list of changes, and keeps it.
+    # Another change adds to the list of changes and preserves it.
     engine.run(merge("(SELECT 2 AS id, DECIMAL '123456789.25' AS d) s"))
     assert fields_of(folder)["d"]["metadata"]["delta.typeChanges"] == [
         {"fromType": "decimal(5,2)", "toType": "decimal(9,2)"},
@@ -150,7 +150,7 @@ def test_columns_fields_and_types_come_with_the_rows_in_one_version(
     ]
 
 
-def test_without_the_feature_types_stay_and_fields_come(engine: Engine, folder: Path) -> None:
+def test_types_stay_and_fields_are_added_without_the_feature(engine: Engine, folder: Path) -> None:
     engine.run(f"CREATE TABLE {NAME} {NESTED}")
     engine.run(f"INSERT INTO {NAME} {ROWS}")
     protocol = DeltaTable(folder).protocol()
@@ -273,7 +273,7 @@ def test_undo_and_restore_of_evolved_tables(engine: Engine, folder: Path) -> Non
     engine.undo(NAME)
     assert list(columns(engine)) == ["id", "v"]
     assert read_apart(folder) == [{"id": 1, "v": "ab"}, {"id": 2, "v": None}]
-    # A column of that name with another type makes the older version unreadable as one of now.
+    # A column of that name with another type makes the older version unreadable under the current schema.
     engine.run(merge("(SELECT 1 AS id, 7 AS city) s"))
     with pytest.raises(RowMergeError, match="has other columns"):
         engine.restore(NAME, 2)

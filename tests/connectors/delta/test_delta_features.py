@@ -1,4 +1,4 @@
-"""Features of Delta tables that other engines have switched on: respected, or refused by name before anything is written."""
+"""Features of Delta tables enabled by other engines: supported, or refused by name before anything is written."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def amend(folder: Path, change: Any) -> None:
-    """Change the actions of a table's first commit, as another engine would have written them."""
+    """Change the actions of a table's first commit to those of another engine."""
     log = folder / "_delta_log" / f"{0:020}.json"
     actions = [json.loads(line) for line in log.read_text().splitlines()]
     for action in actions:
@@ -52,7 +52,7 @@ def amend(folder: Path, change: Any) -> None:
 
 
 def add_vector(folder: Path, positions: Sequence[int]) -> None:
-    """Commit a deletion vector of a table's file, as Spark writes them."""
+    """Commit a deletion vector of a table's file as Spark writes it."""
     bitmap = struct.pack("<I", 1681511377) + BitMap64(positions).serialize()
     text = base64.b85encode(bitmap + b"\0" * (-len(bitmap) % 4)).decode()
     lines = (folder / "_delta_log" / f"{0:020}.json").read_text().splitlines()
@@ -84,7 +84,7 @@ def ids(engine: Engine) -> list[int]:
 
 
 def outcomes(engine: Engine, feature: str) -> set[str]:
-    """Give the statements that a feature refuses, by its name; others succeed."""
+    """Return the statements refused because of a feature, by its name; others succeed."""
     refusals = {}
     for word, sql in STATEMENTS.items():
         try:
@@ -112,7 +112,7 @@ def test_deletion_vectors_are_read_and_no_row_change_loses_them(
     assert ids(engine) == [0, 2, 4, 9]
 
 
-def test_a_table_that_may_have_deletion_vectors_and_has_none_is_changed(
+def test_a_table_with_the_deletion_vector_feature_but_without_vectors_is_changed(
     engine: Engine, folder: Path
 ) -> None:
     write_deltalake(folder, ROWS, configuration={"delta.enableDeletionVectors": "true"})

@@ -1,4 +1,4 @@
-"""Folders of Delta tables: those directly in the connected folder, tables' own, missing ones."""
+"""Folders of Delta tables: those directly in the connected folder, folders of tables, missing folders."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_nothing_is_created_before_the_first_create(tmp_path: Path) -> None:
         assert (folder / "default" / "t" / "_delta_log").is_dir()
 
 
-def test_a_name_with_a_catalog_is_no_dataframe(engine: Engine) -> None:
+def test_a_name_with_a_catalog_is_not_a_dataframe(engine: Engine) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run(
             "SELECT * FROM lake.default.customer", namespace={"customer2": CUSTOMERS.to_pandas()}

@@ -1,4 +1,4 @@
-"""An interrupt in each phase of a MERGE: the message about the table is true, and no file stays behind."""
+"""An interrupt in each phase of a MERGE: the message about the table is true, and no file remains."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class World:
         return sorted((row["id"], row["v"]) for row in read)
 
     def check(self, changed: bool | None) -> None:
-        """Compare what an error says with the table, and merge again."""
+        """Compare the claim of an error with the table, and merge again."""
         assert changed is not None
         table = DeltaTable(self.folder)
         assert self.rows() == (AFTER if changed else BEFORE)

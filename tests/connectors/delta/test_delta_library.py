@@ -1,6 +1,6 @@
-"""Delta's own library for Spark reads what we have written, and we read and change what it has written.
+"""Delta's own library for Spark and this connector read and change each other's tables.
 
-Runs where there are both: `ROWMERGE_DELTA_JARS` names the library's jars (``delta-spark_4.1_2.13``, ``delta-storage``,
+Requires `ROWMERGE_DELTA_JARS` names the library's jars (``delta-spark_4.1_2.13``, ``delta-storage``,
 ``delta-kernel-api``, ``delta-kernel-defaults`` and ``delta-kernel-unitycatalog``, separated by commas), `ROWMERGE_DELTA_PYTHON` a Python
 with the PySpark that they are made for.
 """
@@ -137,7 +137,7 @@ def test_delta_s_own_library_reads_every_version_of_every_type(
         ["7", "__HIVE"],
         ["9", None],
     ]
-    # An update counts as a deleted and an inserted row: pages of the documents do not tell them apart.
+    # An update counts as a deleted and an inserted row: pages of the documents do not distinguish them.
     (merge,) = [str(row) for row in history if row[0] == "2"]
     assert "numTargetRowsInserted -> 2" in merge
     assert "numTargetRowsDeleted -> 2" in merge
@@ -231,7 +231,7 @@ def test_delta_s_own_library_reads_evolved_tables_and_its_wider_types_are_read(
         "INSERT INTO evolved VALUES (1, 1, 1.5, ROW(1, 'a'), NULL), (2, 2, 2.5, ROW(2, 'b'), ARRAY[ROW(2)])",
     )
     engine.run(evolve.format(name="evolved"), dialect="extended", trace="off")
-    # Further changes by the library, and columns and types that it changes.
+    # Further changes by the library, and columns and types changed by it.
     names = f"delta.`{evolved}`", f"delta.`{theirs}`"
     columns = "id INT, n INT, d DECIMAL(4, 2), o STRUCT<x: INT, y: STRING>, l ARRAY<STRUCT<p: INT>>"
     properties = "'delta.enableTypeWidening' = 'true', 'delta.enableDeletionVectors' = 'false'"

@@ -1,4 +1,4 @@
-"""What statements leave when their process dies or a disk fails, and how it is removed."""
+"""Leftovers of statements whose process dies or whose disk fails, and their removal."""
 
 from __future__ import annotations
 
@@ -52,7 +52,9 @@ def test_the_folder_of_a_dropped_table_that_could_not_be_removed_is_listed_and_r
     assert [path.name for path in tmp_path.iterdir()] == ["default"]
 
 
-def test_links_to_folders_of_others_are_left_alone(store: DeltaConnector, tmp_path: Path) -> None:
+def test_links_to_folders_of_other_owners_are_left_alone(
+    store: DeltaConnector, tmp_path: Path
+) -> None:
     others = tmp_path.parent / f"{tmp_path.name}-others"
     others.mkdir()
     (others / "file").write_text("theirs")
@@ -108,7 +110,7 @@ def test_a_note_without_content_protects_files(store: DeltaConnector, tmp_path: 
     assert file.exists()
 
 
-def test_a_folder_that_cannot_be_read_is_no_empty_one(
+def test_an_unreadable_folder_is_not_taken_for_an_empty_one(
     store: DeltaConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = engine_of(store)

@@ -28,7 +28,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
 
 class DeltaUnderTest(TableUnderTest):
-    """The engine with the target in a Delta table, partitioned as the scenario says."""
+    """The engine with the target in a Delta table, partitioned as in the scenario."""
 
     name = "rowmerge_nb on Delta"
 
@@ -44,7 +44,7 @@ class DeltaUnderTest(TableUnderTest):
         partitions = tuple(
             column
             for column in scenario.settings.partitioned_by
-            # Delta has no empty text as the value of a partition.
+            # Delta has no empty text as a partition value.
             if next(c for c in columns if c.name == column).type.base not in {"double", "varchar"}
         )
         properties = {"partitioned_by": partitions} if len(partitions) < len(columns) else {}
@@ -54,7 +54,7 @@ class DeltaUnderTest(TableUnderTest):
         )
         self._store.commit(transaction)
         data = arrow_table(target)
-        # In two commits, so that there are several files.
+        # In two commits, for several files.
         for part in (data.slice(0, len(data) // 2), data.slice(len(data) // 2)):
             transaction = self._store.begin_transaction()
             metadata = self._store.get_metadata(transaction)
@@ -72,7 +72,7 @@ class DeltaUnderTest(TableUnderTest):
     def content(self, scenario: Scenario) -> Any:
         table = scenario.target.name
         own = read(self._store, "default", table)
-        # Its reader of pyarrow's datasets cannot read negative decimals.
+        # Its reader, based on pyarrow's datasets, cannot read negative decimals.
         query = QueryBuilder().register("t", DeltaTable(self._directory / table))
         records = pa.table(query.execute("SELECT * FROM t").read_all())
         other = records.select(own.column_names).cast(own.schema)

@@ -1,4 +1,4 @@
-"""Two processes that change one Delta table at once: this connector, and delta-rs by its own interface."""
+"""Two processes that change one Delta table concurrently: this connector, and delta-rs through its own interface."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ print(json.dumps([changed, added]))
 
 
 def run(engine: InProcessEngine, sql: str) -> bool:
-    """Run a statement; false if it conflicts with another commit."""
+    """Run a statement; return False if it conflicts with another commit."""
     try:
         engine.run(sql, trace="off")
     except RowMergeError as error:
@@ -83,7 +83,7 @@ def test_no_change_of_either_writer_is_lost(tmp_path: Path) -> None:
     owners = [row["owner"] for row in rows]
     assert (owners.count("ours"), owners.count("theirs")) == (added, theirs[1])
     assert changed + theirs[0] > 0
-    # What conflicted has left no file.
+    # Conflicting statements have left no file.
     files = {path.relative_to(folder).as_posix() for path in folder.rglob("rowmerge-*.parquet")}
     log = "".join(path.read_text() for path in (folder / "_delta_log").glob("*.json"))
     assert all(path in log for path in files)

@@ -1,4 +1,4 @@
-"""Statements on Delta tables, and the same tables in the hands of delta-rs."""
+"""Statements on Delta tables, and the same tables in delta-rs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the tests of the Hive connector share: statements made by hand, through the contract and without an engine."""
+"""Helpers of the tests of the Hive connector: statements through the contract, without an engine."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _queries = itertools.count(1)
 
 
 class Statement:
-    """One statement: a transaction, the table in it, and a session of its own."""
+    """One statement: a transaction, its table, and a session."""
 
     def __init__(self, store: HiveAcidConnector, name: SchemaTableName = NAME) -> None:
         self.store = store
@@ -51,7 +51,7 @@ class Statement:
         ]
 
     def stage(self, changes: Sequence[Sequence[tuple[Any, ...]]]) -> None:
-        """Begin a merge and give every list of changes to a sink of its own; each is an operation, the row id and the values."""
+        """Begin a merge and pass every list of changes to its own sink; a change is an operation, the row id and the values."""
         self.merge_handle = self.metadata.begin_merge(self.session, self.handle)
         self.fragments: list[bytes] = []
         for writer, rows in enumerate(changes):
@@ -124,7 +124,7 @@ def contents(store: HiveAcidConnector) -> list[tuple[Any, ...]]:
 
 
 def row_ids(store: HiveAcidConnector) -> dict[Any, Any]:
-    """Give the row id of every row by its first column."""
+    """Return the row id of every row by its first column."""
     statement = Statement(store)
     found = {next(iter(row.values())): row["$row_id"] for row in statement.rows(ids=True)}
     statement.commit()
@@ -132,7 +132,7 @@ def row_ids(store: HiveAcidConnector) -> dict[Any, Any]:
 
 
 def events(store: HiveAcidConnector) -> dict[str, list[list[Any]]]:
-    """Give the events in every file of the table's deltas, by path."""
+    """Return the events in every file of the table's deltas, by path."""
     root = store.warehouse / "t"
     found = {}
     for path in sorted(root.rglob("bucket_*")):

@@ -1,4 +1,4 @@
-"""Faults at every disk and database operation of what is done to a Hive table, each in a process of its own, and a look at what is left."""
+"""Faults at every disk and database operation of an action on a Hive table, each in its own process, and checks of the result."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Trials:
 
     Args:
         root: an empty directory.
-        act: what is tried, given the connector.
+        act: the tested action, which gets the connector.
         before: the rows of the table before it.
         after: the rows of the table after it.
     """
@@ -61,7 +61,7 @@ class Trials:
         return self.root / "live"
 
     def prepare(self, **properties: Any) -> int:
-        """Make a table with inserted, changed and deleted rows, and count the points of the action."""
+        """Create a table with inserted, changed and deleted rows, and count the points of the action."""
         (saved := self.root / "saved").mkdir()
         asked_together([lambda: filled(saved, **properties)])
         answer = self._run(None)
@@ -77,7 +77,7 @@ class Trials:
                         yield Fault(kind, number, after)
 
     def try_fault(self, fault: Fault) -> None:
-        """Try a fault, and note what is not as it has to be."""
+        """Try a fault, and record all violations."""
         answer = self._run(fault)
         problems = answer.get("problems", [])
         states = {"done": [self.after], "failed": [self.before]}.get(
@@ -160,7 +160,7 @@ class Trials:
 
 
 def filled(root: Path, **properties: Any) -> dict[str, Any]:
-    """Make a table in whose deltas rows were inserted, changed and deleted."""
+    """Create a table whose deltas contain inserted, changed and deleted rows."""
     store = make_table(root, **properties)
     for first in (0, 10):
         merge(store, inserted(*((n, f"v{n}", f"p{n % 2}") for n in range(first, first + 4))))

@@ -1,4 +1,4 @@
-"""Hive's bucket functions give what Trino wrote into bucket files, for every type and both versions."""
+"""Hive's bucket functions return the buckets of Trino's files, for every type and both versions."""
 
 from __future__ import annotations
 

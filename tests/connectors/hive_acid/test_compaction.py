@@ -1,4 +1,4 @@
-"""Compactions keep rows and row ids, hide what they replace, and disturb nobody."""
+"""Compactions keep rows and row ids, hide the replaced files, and do not disturb other statements."""
 
 from __future__ import annotations
 

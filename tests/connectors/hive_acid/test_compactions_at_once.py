@@ -1,4 +1,4 @@
-"""Compactions beside each other, beside statements, and under faults: one at a time, seen when it is committed, and nothing is left of others."""
+"""Concurrent compactions, with statements and under faults: one at a time, visible after its commit, without leftovers of others."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def when_written(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-    """Do something once, when a compaction has read its state and written its files."""
+    """Run a function once, when a compaction has read its state and written its files."""
     write = module.write_compaction
 
     def written(*arguments: Any, **more: Any) -> Any:
@@ -56,7 +56,7 @@ def when_written(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) 
 
 
 def when_placed(monkeypatch: pytest.MonkeyPatch, action: Callable[[], object]) -> None:
-    """Do something whenever a directory of a compaction was moved."""
+    """Run a function whenever a directory of a compaction was moved."""
     place = module.place
 
     def placed(*arguments: Any) -> None:
@@ -140,7 +140,7 @@ def test_nothing_is_seen_before_the_commit_and_the_cleaner_leaves_it(
         statement = Statement(other)
         seen.append(sorted((tuple(row.values()) for row in statement.rows()), key=repr))
         assert not any("_v" in str(split) for split in splits_of(statement.handle))
-        # Held by the compaction's own thread, the file is not asked for the right to write.
+        # The file is locked by the compaction's own thread and is not asked for write access.
         assert list(module.obsolete(statement.handle.table, statement.handle.snapshot)) == []
         statement.commit()
 
@@ -178,7 +178,7 @@ def test_a_compaction_whose_process_has_died_is_taken_over_and_its_results_are_o
     assert contents(survivor) == before
 
 
-def test_a_compaction_of_a_table_that_is_replaced_meanwhile_leaves_the_new_one_alone(
+def test_a_compaction_of_a_table_replaced_meanwhile_does_not_touch_the_new_one(
     store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def meanwhile() -> None:
@@ -199,7 +199,7 @@ def test_a_compaction_of_a_table_that_is_replaced_meanwhile_leaves_the_new_one_a
     ("number", "code"),
     [(errno.EIO, "HIVE_FILESYSTEM_ERROR"), (errno.ENOSPC, "GENERIC_INSUFFICIENT_RESOURCES")],
 )
-def test_what_the_disk_refuses_is_named(
+def test_a_refusal_of_the_disk_is_named(
     store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch, number: int, code: str
 ) -> None:
     before, names = contents(store), files(store)
@@ -241,7 +241,7 @@ def test_a_statement_that_began_before_a_compaction_commits_after_it(
     assert contents(store) == [row for row in before if row[0] != 0]
 
 
-def test_a_process_that_is_killed_between_the_moves_leaves_the_rows_as_they_were(
+def test_a_process_killed_between_the_moves_leaves_the_rows_unchanged(
     tmp_path: Path,
 ) -> None:
     trials = Trials(tmp_path, lambda store: store.compact("default", "t", major=False))

@@ -67,10 +67,10 @@ REPLAYED = ("plain", "bucketed", "part", "partbucket")
 
 
 @pytest.mark.parametrize("sample", REPLAYED)
-def test_recorded_statements_give_the_recorded_rows_counts_and_files(
+def test_recorded_statements_yield_the_recorded_rows_counts_and_files(
     spark: Any, tmp_path: Path, sample: str
 ) -> None:
-    """The statements that another engine ran on a real metastore are run here, and files of the same places come of them."""
+    """Statements recorded by another engine on a real metastore run here and create files in the same locations."""
     engine = lake(spark, tmp_path)
     recording = RECORDED[f"sample:{sample}"]
     recorded = {
@@ -87,7 +87,7 @@ def test_recorded_statements_give_the_recorded_rows_counts_and_files(
         (tuple(row) for row in recording["final_rows"]), key=repr
     )
     root = tmp_path / "warehouse" / f"s_{sample}"
-    # Here several writers may insert at once, each under a statement number of its own.
+    # Several writers may insert concurrently here, each under its own statement number.
     found = {
         re.sub(r"_\d{4}/", "_0000/", path.relative_to(root).as_posix())
         for path in root.rglob("bucket_*")
@@ -95,11 +95,11 @@ def test_recorded_statements_give_the_recorded_rows_counts_and_files(
     assert found == recorded
 
 
-def test_all_types_come_back_as_they_were_written(spark: Any, tmp_path: Path) -> None:
+def test_all_types_are_read_back_as_written(spark: Any, tmp_path: Path) -> None:
     engine = lake(spark, tmp_path)
     recording = RECORDED["sample:types"]["steps"]
     engine.run(recording[0]["sql"][0])
-    # No reader gives back what is written of the last second of 1969, so it is refused.
+    # No reader returns written values of the last second of 1969, so they are refused.
     with pytest.raises(RowMergeError, match=r"Timestamp 1969-12-31 23:59:59\.999000 of column 'n'"):
         engine.run(recording[1]["sql"][0])
     assert rows_of(engine, "s_types") == []

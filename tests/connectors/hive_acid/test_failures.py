@@ -1,4 +1,4 @@
-"""Statements on Hive tables that fail, collide or are cancelled: the old content or the new one is there, and nothing else."""
+"""Statements on Hive tables that fail, collide or are cancelled leave the old content or the new one, and nothing else."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_statement_that_is_cancelled_at_any_step_leaves_no_trace(
     assert contents(store) == MERGED
 
 
-def test_of_two_sessions_that_merge_at_once_one_wins_and_the_other_gets_a_conflict(
+def test_one_of_two_concurrent_merges_wins_and_the_other_gets_a_conflict(
     spark: Any, tmp_path: Path
 ) -> None:
     first, store = shop(spark, tmp_path)

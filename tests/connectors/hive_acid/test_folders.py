@@ -1,4 +1,4 @@
-"""Folders that two tables, two metastores or nobody has: no table's files are lost by what is done with another one."""
+"""Folders shared by two tables or two metastores, or owned by neither: actions on one table lose no files of another."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def create(store: HiveAcidConnector, name: SchemaTableName, *, killed: bool = Fa
         ConnectorTableMetadata(name, (ColumnMetadata("id", parse_type("bigint")),)),
     )
     if killed:
-        # As others do who find its process dead.
+        # Like other sessions that find its process dead.
         for opened in store.open_transactions():
             store.abort_transaction(opened.number)
     else:
@@ -77,7 +77,7 @@ def test_a_table_of_another_metastore_is_not_registered_until_it_is_taken_out_th
     assert contents(other) == [A, B]
 
 
-def test_rows_under_a_write_id_that_somebody_else_has_given_out_are_not_replaced(
+def test_rows_under_a_write_id_of_another_writer_are_not_replaced(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path / "made")
@@ -120,7 +120,7 @@ def test_a_store_that_was_moved_has_its_tables(tmp_path: Path) -> None:
     assert [path.name for path in moved.warehouse.iterdir()] == ["a%2Edb"]
 
 
-def test_a_table_that_was_taken_out_is_no_orphan(tmp_path: Path) -> None:
+def test_an_unregistered_table_is_not_an_orphan(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     store.unregister_table("default", "t")
@@ -132,7 +132,7 @@ def test_a_table_that_was_taken_out_is_no_orphan(tmp_path: Path) -> None:
     assert (store.warehouse / "t").is_dir()
 
 
-def test_a_table_that_cannot_be_changed_is_no_orphan(tmp_path: Path) -> None:
+def test_a_read_only_table_is_not_an_orphan(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     merge(store, inserted(A))
     store.unregister_table("default", "t")
@@ -150,7 +150,7 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
     assert sorted(folder.name for folder in store.warehouse.iterdir()) == [NAME.table]
 
 
-def test_a_folder_that_was_registered_after_its_creation_was_killed_is_no_orphan(
+def test_a_folder_registered_after_its_creation_was_killed_is_not_an_orphan(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)

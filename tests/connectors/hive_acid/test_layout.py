@@ -1,4 +1,4 @@
-"""Which directories and files of a Hive table count, and what is refused with which words; without Spark."""
+"""Directories and files of a Hive table that count, and the words of refusals; without Spark."""
 
 from __future__ import annotations
 
@@ -144,7 +144,7 @@ def test_the_base_that_counts_is_the_highest_valid_one(
         assert [state.base.name] == seen
 
 
-def test_what_hive_calls_hidden_or_empty_is_not_read(tmp_path: Path) -> None:
+def test_hidden_and_empty_files_of_hive_are_not_read(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     delta(folder, "delta_0000001_0000001_0000", 1, 1)
     delta(folder, "_tmp_x", 1, 2)
@@ -168,7 +168,7 @@ def refused(code: str, action: Any) -> str:
     return caught.value.message
 
 
-def test_a_stray_file_a_lost_folder_and_an_old_format_are_told(tmp_path: Path) -> None:
+def test_a_stray_file_a_lost_folder_and_an_old_format_are_reported(tmp_path: Path) -> None:
     folder = tmp_path / "t"
     delta(folder, "delta_0000001_0000001_0000", 1, 1)
     store = adopt(tmp_path)
@@ -179,7 +179,7 @@ def test_a_stray_file_a_lost_folder_and_an_old_format_are_told(tmp_path: Path) -
     version.write_text("two")
     assert "'two'" in refused("HIVE_BAD_DATA", lambda: values(store))
     version.write_text("1")
-    # The file's own metadata say version 2 still.
+    # The file's own metadata still have version 2.
     assert values(store) == [1]
     path = folder / "delta_0000001_0000001_0000" / "bucket_00000"
     orc.write_table(orc.ORCFile(str(path)).read(), str(path))
@@ -200,7 +200,7 @@ def test_a_file_of_a_bucket_that_the_table_does_not_have_is_refused(tmp_path: Pa
     assert "the table has 4" in refused("HIVE_INVALID_BUCKET_FILES", lambda: values(store))
 
 
-def test_a_column_of_another_type_than_the_file_has_is_told(tmp_path: Path) -> None:
+def test_a_column_whose_type_differs_from_the_file_is_reported(tmp_path: Path) -> None:
     delta(tmp_path / "t", "delta_0000001_0000001_0000", 1, 1)
     store = HiveAcidConnector(tmp_path / "store")
     store.register_table("default", "t", tmp_path / "t", columns={"id": "array(bigint)"})
@@ -316,7 +316,7 @@ def test_a_name_or_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
     assert [orphan.name for orphan in store.orphans()] == [str(store.warehouse / "u")]
 
 
-def test_a_folder_that_is_no_partition_is_told(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_a_partition_is_reported(tmp_path: Path) -> None:
     (tmp_path / "t" / "q=1").mkdir(parents=True)
     store = HiveAcidConnector(tmp_path / "store")
     columns = {"id": "bigint", "p": "integer"}
@@ -331,7 +331,7 @@ def test_a_folder_that_is_no_partition_is_told(tmp_path: Path) -> None:
         (tmp_path / "t" / "q=1").rename(tmp_path / "t" / "p=x") if name == "q=1" else None
 
 
-def test_a_metastore_of_another_format_or_none_at_all_is_told(tmp_path: Path) -> None:
+def test_a_missing_metastore_or_one_of_another_format_is_reported(tmp_path: Path) -> None:
     make_table(tmp_path)
     with sqlite3.connect(tmp_path / "metastore.sqlite") as connection:
         connection.execute("PRAGMA user_version = 7")
@@ -343,7 +343,7 @@ def test_a_metastore_of_another_format_or_none_at_all_is_told(tmp_path: Path) ->
     )
 
 
-def test_schemas_come_and_go_with_commits(tmp_path: Path) -> None:
+def test_schemas_are_created_and_dropped_by_commits(tmp_path: Path) -> None:
     store = HiveAcidConnector(tmp_path)
     transaction = store.begin_transaction()
     store.get_metadata(transaction).create_schema(ConnectorSession("q"), "sales")

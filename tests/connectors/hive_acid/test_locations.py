@@ -1,4 +1,4 @@
-"""Where a metastore and links lead: read and written, and nothing outside of a table removed."""
+"""Targets of a metastore's locations and of links are read and written, and nothing outside a table is removed."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def refused(code: str, action: Any) -> RowMergeError:
 
 
 @pytest.mark.parametrize("location", ["/", "..", "x/..", ""])
-def test_a_managed_table_is_no_folder_around_it(tmp_path: Path, location: str) -> None:
+def test_a_managed_table_cannot_be_a_parent_folder(tmp_path: Path, location: str) -> None:
     store = make_table(tmp_path)
     changed(tmp_path, f"UPDATE tables SET location = '{location}'")
     refused("HIVE_METASTORE_ERROR", lambda: drop(store))
@@ -42,7 +42,7 @@ def test_a_managed_table_is_no_folder_around_it(tmp_path: Path, location: str) -
 @pytest.mark.parametrize(
     "name", ["../../elsewhere", "/elsewhere", "p=x/../../..", "q=x", "", "p", "p=x/p=y"]
 )
-def test_a_partition_is_no_folder_elsewhere(tmp_path: Path, name: str) -> None:
+def test_a_partition_cannot_be_a_folder_elsewhere(tmp_path: Path, name: str) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
     merge(store, inserted((1, "a", "x")))
     changed(tmp_path, f"UPDATE partitions SET name = '{name}'")
@@ -80,7 +80,7 @@ def test_a_partition_is_no_folder_elsewhere(tmp_path: Path, name: str) -> None:
         "INSERT INTO comments VALUES ((SELECT id FROM tables), -1, x'ff')",
     ],
 )
-def test_what_a_metastore_cannot_hold_is_refused(tmp_path: Path, statement: str) -> None:
+def test_values_that_a_metastore_cannot_hold_are_refused(tmp_path: Path, statement: str) -> None:
     store = make_table(tmp_path)
     merge(store, inserted((1, "a", "x")))
     if "hidden_write_ids" in statement:
@@ -103,7 +103,7 @@ def test_what_a_metastore_cannot_hold_is_refused(tmp_path: Path, statement: str)
         refused("HIVE_METASTORE_ERROR", look)
 
 
-def test_a_link_in_the_place_of_a_partition_is_read_and_nothing_behind_it_is_removed(
+def test_a_link_in_place_of_a_partition_is_read_and_nothing_beyond_it_is_removed(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
@@ -127,7 +127,7 @@ def test_a_link_in_the_place_of_a_partition_is_read_and_nothing_behind_it_is_rem
     assert set((tmp_path / "elsewhere").iterdir()) > things
 
 
-def test_a_link_in_the_place_of_a_managed_table_is_dropped_alone(tmp_path: Path) -> None:
+def test_a_link_in_place_of_a_managed_table_is_dropped_without_its_target(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     merge(store, inserted((1, "a", "x")))
     (store.warehouse / "t").rename(tmp_path / "elsewhere")
@@ -161,7 +161,7 @@ def test_links_to_deltas_are_left_where_they_are(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "location", ["s3://bucket/t", "http://127.0.0.1:1/t", "x" * 5000, "a/" * 3000]
 )
-def test_other_places_are_no_folders_to_register(tmp_path: Path, location: str) -> None:
+def test_other_locations_cannot_be_registered(tmp_path: Path, location: str) -> None:
     store = HiveAcidConnector(tmp_path)
     with pytest.raises(RowMergeError) as caught:
         store.register_table("default", "t", location, columns={"id": "bigint"})
@@ -195,7 +195,7 @@ def test_links_that_lead_to_themselves_are_refused(tmp_path: Path) -> None:
         {"nope": None},
     ],
 )
-def test_values_of_table_properties_that_are_none_are_refused(
+def test_invalid_values_of_table_properties_are_refused(
     tmp_path: Path, properties: dict[str, Any]
 ) -> None:
     refused("INVALID_TABLE_PROPERTY", lambda: make_table(tmp_path, **properties))
@@ -213,14 +213,14 @@ def test_write_ids_beyond_64_bits_are_refused(tmp_path: Path, write_ids: dict[st
     )
 
 
-def test_names_with_numbers_beyond_64_bits_are_none_of_hives(tmp_path: Path) -> None:
+def test_names_with_numbers_beyond_64_bits_do_not_belong_to_hive(tmp_path: Path) -> None:
     delta(tmp_path / "t", "delta_0000001_0000001_0000", 1, 1)
     for name in (f"delta_1_{10**30}", f"base_{10**19}", f"base_1_v{10**40}", "delta_5_3", "base_١"):
         (tmp_path / "t" / name).mkdir()
     assert values(adopt(tmp_path)) == [1]
 
 
-def test_a_folder_whose_name_is_no_text_is_no_partition(tmp_path: Path) -> None:
+def test_a_folder_whose_name_is_not_text_is_not_a_partition(tmp_path: Path) -> None:
     (tmp_path / "t").mkdir()
     os.mkdir(os.fsencode(tmp_path / "t") + b"/p=\xff")  # noqa: PTH102 - a name in bytes
     store, columns = HiveAcidConnector(tmp_path / "store"), {"id": "bigint", "p": "varchar"}

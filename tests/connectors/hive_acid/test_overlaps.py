@@ -1,4 +1,4 @@
-"""Results of compactions that overlap, are half there, or belong to no committed transaction: every row is read once, or is refused."""
+"""Results of compactions that overlap, are incomplete, or have no committed transaction: every row is read once, or refused."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from tests.connectors.hive_acid.kit import contents, inserted, make_table, merge
 from tests.connectors.hive_acid.test_layout import adopt, delete, delta, values
 
 ROWS = {1: 10, 2: 20, 3: 30, 4: 40, 5: 50}
-"""By write id the one row that it has inserted."""
+"""The one inserted row of each write id."""
 
 
 def joined(folder: Path, name: str, *write_ids: int) -> None:
-    """Write a directory with the rows of several write ids, as a compaction does."""
+    """Write a directory with the rows of several write ids, like a compaction."""
     import numpy as np
     import pyarrow as pa
 
@@ -129,7 +129,7 @@ def test_a_directory_with_the_suffix_counts_if_its_transaction_was_committed(
     ] == names
 
 
-def test_a_base_that_is_not_committed_is_no_base(tmp_path: Path) -> None:
+def test_an_uncommitted_base_does_not_count(tmp_path: Path) -> None:
     for name in ("delta_1_1", "base_1_v7"):
         (tmp_path / name).mkdir()
     state = acid_state(
@@ -147,7 +147,7 @@ def test_a_base_that_is_newer_than_the_reader_leaves_it_the_files_without_row_id
     assert (state.base, [path.name for path in state.originals]) == (None, ["000000_0"])
 
 
-def test_what_was_put_together_with_an_open_transaction_is_read_from_its_parts(
+def test_results_compacted_under_an_open_transaction_are_read_from_their_parts(
     tmp_path: Path,
 ) -> None:
     for name in ("delta_1_1", "delta_2_2", "delta_1_2"):
@@ -156,7 +156,7 @@ def test_what_was_put_together_with_an_open_transaction_is_read_from_its_parts(
     assert [d.name for d in state.deltas] == ["delta_1_1"]
 
 
-def test_a_compaction_that_the_metastore_does_not_know_is_refused_once_its_parts_are_gone(
+def test_a_compaction_unknown_to_the_metastore_is_refused_once_its_parts_are_gone(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)
@@ -173,7 +173,7 @@ def test_a_compaction_that_the_metastore_does_not_know_is_refused_once_its_parts
     assert caught.value.code == "HIVE_BAD_DATA"
 
 
-def test_compactions_of_another_metastore_count_whatever_their_numbers(tmp_path: Path) -> None:
+def test_compactions_of_another_metastore_count_regardless_of_their_numbers(tmp_path: Path) -> None:
     joined_name = "base_0000005_v0001234"
     (tmp_path / "t").mkdir()
     joined(tmp_path / "t", joined_name, 1, 3, 5)

@@ -1,4 +1,4 @@
-"""What a constraint leaves of a Hive table, and large files in parts: never a row too few."""
+"""Constraints on a Hive table, and large files read in parts, never lose a row."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def paths(store: HiveAcidConnector, **domains: ColumnDomain) -> list[str]:
     )
 
 
-def test_partitions_are_left_out_by_their_values(tmp_path: Path) -> None:
+def test_partitions_are_skipped_by_their_values(tmp_path: Path) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
     merge(store, inserted((1, "a", "x"), (2, "b", "y"), (3, "c", None)))
     delta = "delta_0000001_0000001_0000/bucket_00000"
@@ -78,7 +78,7 @@ def test_partitions_are_left_out_by_their_values(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("version", [1, 2])
-def test_buckets_are_left_out_when_all_bucket_columns_have_values(
+def test_buckets_are_skipped_if_all_bucket_columns_have_values(
     tmp_path: Path, version: int
 ) -> None:
     store = make_table(
@@ -125,7 +125,7 @@ def tiny_stripes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def large(tmp_path: Path, rows: int = 60_000, **properties: Any) -> HiveAcidConnector:
-    """A table with a file of many stripes, of which rows were deleted here and there."""
+    """A table with a file of many stripes, some of whose rows were deleted."""
     store = make_table(tmp_path, **properties)
     merge(store, inserted(*((i, f"v{i:06d}", "x") for i in range(rows))))
     ids = row_ids(store)
@@ -201,7 +201,7 @@ def test_delete_events_of_other_rows_are_not_held(tmp_path: Path, tiny_stripes: 
 
 
 def random_value(kind: str, draw: random.Random) -> Any:
-    """A value of few, so that domains meet them; NULL at times."""
+    """One of few values, so that domains contain them; sometimes NULL."""
     if draw.random() < 0.15:
         return None
     number = draw.randint(-20, 20)
@@ -225,7 +225,7 @@ def satisfies(value: Any, domain: ColumnDomain) -> bool:
 
 @pytest.mark.trial
 @pytest.mark.parametrize("seed", range(12))
-def test_no_row_within_a_random_constraint_is_left_out(tmp_path: Path, seed: int) -> None:
+def test_no_row_within_a_random_constraint_is_omitted(tmp_path: Path, seed: int) -> None:
     draw = random.Random(seed)
     layouts: list[dict[str, Any]] = [{}, {"partitioned_by": ("p",)}]
     layouts += [
@@ -306,7 +306,7 @@ def test_texts_with_a_length_are_of_their_own_types_in_the_files(tmp_path: Path)
     assert contents(store) == [("abc", "x  ", {"a": ["y ", None], "b": "z"}, "free")]
 
 
-def test_a_tail_that_is_not_understood_is_no_obstacle(
+def test_an_unreadable_tail_is_not_an_obstacle(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "file"
@@ -351,7 +351,7 @@ def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(
+def test_the_same_rows_are_omitted_for_all_requested_columns(
     tmp_path: Path, tiny_stripes: None, seed: int
 ) -> None:
     chance = random.Random(seed)

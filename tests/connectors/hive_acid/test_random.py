@@ -1,4 +1,4 @@
-"""Random statements on Hive tables, compared with the oracle; what they leave is read by the connector, and by ORC's own library.
+"""Random statements on Hive tables, compared with the oracle. The connector and ORC's own library read the results.
 
 `ROWMERGE_RANDOM_STATEMENTS=1000` runs more of them.
 """
@@ -44,11 +44,11 @@ from tests.connectors.random_tables import (
 pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
 NOBODY_CAN = "HIVE_INVALID_PARTITION_VALUE"
-"""Hive takes the empty text for NULL in the name of a partition."""
+"""Hive takes an empty text in the name of a partition for NULL."""
 
 
 class HiveUnderTest(TableUnderTest):
-    """The engine with the target in a Hive table, each in a schema of its own."""
+    """The engine with the target in a Hive table, each in its own schema."""
 
     name = "rowmerge_nb on Hive tables"
 
@@ -64,7 +64,7 @@ class HiveUnderTest(TableUnderTest):
         return outcome
 
     def make(self, scenario: Scenario) -> None:
-        """Make the table and put its rows in, in two statements, so that there are several deltas."""
+        """Create the table and insert its rows in two statements, for several deltas."""
         store, settings, session = (
             self._store,
             scenario.settings,
@@ -128,7 +128,7 @@ class HiveUnderTest(TableUnderTest):
         return ours
 
     def adapted(self, scenario: Scenario) -> Scenario:
-        """Place the target as Hive can; partition columns move, so the statement names the columns that it inserts."""
+        """Partition the target as Hive requires; partition columns move, so the statement names the columns that it inserts."""
         types = {column.name: column.type for column in scenario.target.columns}
         partitions, buckets = scenario.settings.partitioned_by, scenario.settings.bucketed_by
         if len(buckets) == 2:
@@ -147,7 +147,7 @@ class HiveUnderTest(TableUnderTest):
 
 
 def raw_rows(handle: HiveTableHandle) -> Iterator[dict[str, Any]]:
-    """Read a table by what its directories and files say: rows of all deltas that count, less those with a delete event."""
+    """Read a table from its directories and files: the rows of all valid deltas, except those with a delete event."""
     table, counts = handle.table, handle.snapshot.write_ids.is_valid
     events: dict[str, list[Any]] = {"delta": [], "delete_delta": []}
     for path in Path(table.location).rglob("bucket_*"):

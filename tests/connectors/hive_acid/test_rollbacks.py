@@ -1,4 +1,4 @@
-"""What is rolled back is removed: with late tasks, interrupts at any line, other statements in the same place."""
+"""Rolled-back files are removed despite late tasks, interrupts at any line, and other statements in the same location."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_task_that_outlives_its_statement_leaves_no_file(
     assert contents(store) == ([A] if ends == "commit" else [])
 
 
-def test_a_file_that_a_task_closes_after_the_rollback_is_gone(tmp_path: Path) -> None:
+def test_a_file_closed_by_a_task_after_the_rollback_is_removed(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     statement = Statement(store)
     statement.stage([])
@@ -81,7 +81,7 @@ def interrupted_at(monkeypatch: pytest.MonkeyPatch, module: Any, name: str, *, a
 
 @pytest.mark.parametrize("after", [True, False])
 @pytest.mark.parametrize("name", ["place", "make_folder", "_make_partition"])
-def test_an_interrupt_while_files_are_published_leaves_none(
+def test_an_interrupt_while_files_are_published_leaves_no_files(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, after: bool
 ) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
@@ -112,7 +112,7 @@ def test_a_directory_of_the_same_name_that_is_not_its_own_is_not_removed(tmp_pat
     assert (other / "bucket_00000").is_file()
 
 
-def test_a_directory_that_is_gone_before_it_is_moved_leaves_the_record_of_the_others(
+def test_a_directory_that_vanishes_before_its_move_keeps_the_record_of_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
@@ -169,7 +169,7 @@ def test_an_interrupt_while_a_table_is_made_leaves_no_folder(
     assert store.open_transactions() == []
 
 
-def test_a_table_that_is_being_made_is_no_orphan_of_another_process(tmp_path: Path) -> None:
+def test_a_table_under_creation_is_not_an_orphan_of_another_process(tmp_path: Path) -> None:
     store = HiveAcidConnector(tmp_path)
     transaction = store.begin_transaction()
     made = ConnectorTableMetadata(
@@ -267,7 +267,7 @@ def test_orphans_that_cannot_be_removed_are_not_reported_as_removed(
 
 @pytest.mark.parametrize("what", ["drop", "create", "schema", "comment", "unregister", "insert"])
 @pytest.mark.parametrize("lands", [True, False])
-def test_a_commit_whose_answer_is_lost_is_asked_for(
+def test_a_commit_whose_answer_is_lost_is_looked_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, lands: bool
 ) -> None:
     store = make_table(tmp_path)
@@ -320,7 +320,7 @@ def test_a_commit_whose_answer_is_lost_is_asked_for(
 
 
 def losing_commits(monkeypatch: pytest.MonkeyPatch, *, lands: bool) -> list[str]:
-    """Have the answer of the first COMMIT be lost that makes changes visible."""
+    """Lose the answer of the first COMMIT that makes changes visible."""
     made: list[str] = []
 
     class Losing(sqlite3.Connection):
@@ -360,7 +360,7 @@ def test_a_metastore_that_is_silent_after_a_drop_makes_no_failure_of_it(
 
 
 def silent_metastore(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have no connection to the metastore be opened, and no folder be listed, as without a free descriptor."""
+    """Let connections to the metastore and folder listings fail, as without a free descriptor."""
 
     def refused(*_: Any, **__: Any) -> Any:
         raise ConnectorError("Too many open files", code="HIVE_METASTORE_ERROR")
@@ -370,7 +370,7 @@ def silent_metastore(store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch) 
     monkeypatch.setattr(shutil, "rmtree", lambda *_, **__: None)
 
 
-def test_what_a_rollback_without_a_metastore_leaves_is_an_orphan_of_a_living_process(
+def test_leftovers_of_a_rollback_without_a_metastore_are_orphans_of_a_living_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = make_table(tmp_path)

@@ -1,4 +1,4 @@
-"""Tables that another engine wrote on a real metastore are read as that engine read them."""
+"""Tables of another engine on a real metastore are read as by that engine."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def registered(tmp_path: Path, sample: str) -> tuple[HiveAcidConnector, dict[str
 def read(
     connector: HiveAcidConnector, columns: list[str] | None = None
 ) -> list[tuple[str, tuple[Any, ...]]]:
-    """Give all rows, each with the path of the file that it was read from."""
+    """Return all rows, each with the path of its file."""
     metadata = connector.get_metadata(connector.begin_transaction())
     handle = metadata.get_table_handle(SESSION, SchemaTableName("default", "t"))
     assert handle is not None
@@ -56,7 +56,7 @@ def read(
 
 
 def as_recorded(value: Any, kind: pa.DataType | str) -> Any:
-    """Give a value as the recording writes it."""
+    """Return a value in the form of the recording."""
     kind = str(kind)
     if value is None:
         return None
@@ -72,7 +72,7 @@ def as_recorded(value: Any, kind: pa.DataType | str) -> Any:
 
 
 @pytest.mark.parametrize("sample", NAMES)
-def test_a_sample_gives_the_recorded_rows_out_of_the_recorded_files(
+def test_a_sample_yields_the_recorded_rows_from_the_recorded_files(
     tmp_path: Path, sample: str
 ) -> None:
     connector, expected = registered(tmp_path, sample)
@@ -89,7 +89,7 @@ def test_every_column_alone_has_the_values_it_has_among_all(tmp_path: Path, samp
         assert [row for _, row in read(connector, [name])] == [(row[place],) for row in rows]
 
 
-def test_write_ids_that_another_metastore_had_open_are_gone_with_the_table(tmp_path: Path) -> None:
+def test_open_write_ids_of_another_metastore_end_with_the_table(tmp_path: Path) -> None:
     connector, _ = registered(tmp_path, "aborted")
     (foreign,) = connector.open_transactions()
     assert (foreign.process, foreign.user) == ("elsewhere", "another metastore")

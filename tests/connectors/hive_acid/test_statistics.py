@@ -1,4 +1,4 @@
-"""How many rows a Hive table has at most is known without reading it, and the bound is never too low."""
+"""The maximum row count of a Hive table is known without reading it, and the bound is never too low."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_statement_that_has_begun_earlier_counts_what_it_sees(tmp_path: Path) 
 
 
 @pytest.mark.parametrize("partitioned", [False, True])
-def test_of_very_many_files_nothing_is_told(
+def test_very_many_files_have_no_statistics(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, partitioned: bool
 ) -> None:
     store = make_table(tmp_path, **({"partitioned_by": ("p",)} if partitioned else {}))
@@ -57,7 +57,7 @@ def test_of_very_many_files_nothing_is_told(
     assert bound(store) == 4
 
 
-def test_of_files_that_cannot_be_read_nothing_is_told(tmp_path: Path) -> None:
+def test_unreadable_files_have_no_statistics(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     merge(store, inserted((1, "a", "x")))
     [file] = (store.warehouse / "t").rglob("bucket_*")

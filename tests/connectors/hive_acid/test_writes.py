@@ -1,4 +1,4 @@
-"""What sinks and finish calls of the Hive connector write, who sees it when, and what is left after failures; without Spark."""
+"""Files written by sinks and finish calls of the Hive connector, their visibility, and leftovers of failures; without Spark."""
 
 from __future__ import annotations
 
@@ -192,7 +192,7 @@ def test_nothing_is_visible_before_the_commit_and_all_of_it_after(tmp_path: Path
 
 
 @pytest.mark.parametrize("step", ["begin", "stage", "finish"])
-def test_a_rollback_after_any_step_leaves_the_table_and_its_folder_as_they_were(
+def test_a_rollback_after_any_step_leaves_the_table_and_its_folder_unchanged(
     tmp_path: Path, step: str
 ) -> None:
     store = make_table(tmp_path)
@@ -210,7 +210,7 @@ def test_a_rollback_after_any_step_leaves_the_table_and_its_folder_as_they_were(
     assert contents(store) == [A, C]
 
 
-def test_of_two_attempts_of_a_task_that_finish_only_the_named_one_counts(tmp_path: Path) -> None:
+def test_only_the_named_attempt_of_two_finished_ones_counts(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     statement = Statement(store)
     statement.stage([])
@@ -292,7 +292,7 @@ def test_the_first_of_two_merges_of_one_place_wins(
     assert not store.open_transactions()
 
 
-def test_on_a_full_disk_the_files_of_a_failed_statement_make_room_for_the_record_of_its_end(
+def test_files_of_a_failed_statement_make_room_for_the_record_of_its_end_on_a_full_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = make_table(tmp_path)
@@ -318,7 +318,7 @@ def test_on_a_full_disk_the_files_of_a_failed_statement_make_room_for_the_record
     assert store.open_transactions() == []
 
 
-def test_an_error_of_the_metastore_is_the_one_that_is_told_though_sqlite_has_rolled_back_already(
+def test_an_error_of_the_metastore_is_reported_even_if_sqlite_already_rolled_back(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)
@@ -328,7 +328,7 @@ def test_an_error_of_the_metastore_is_the_one_that_is_told_though_sqlite_has_rol
         pytest.raises(ConnectorError, match="database or disk is full"),
         metastore._writing() as connection,
     ):
-        # What SQLite does where the disk is full.
+        # SQLite's behavior on a full disk.
         connection.execute("ROLLBACK")
         msg = "database or disk is full"
         raise sqlite3.OperationalError(msg)
@@ -349,7 +349,7 @@ def test_inserts_do_not_conflict(tmp_path: Path) -> None:
     assert contents(store) == [A, B]
 
 
-def test_a_table_that_was_dropped_meanwhile_is_a_conflict_even_if_there_is_one_of_its_name_again(
+def test_a_table_dropped_meanwhile_is_a_conflict_even_if_its_name_is_reused(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)
@@ -411,7 +411,7 @@ def test_a_table_that_is_not_committed_leaves_nothing(tmp_path: Path) -> None:
 @pytest.mark.trial
 @pytest.mark.parametrize("seed", range(6))
 def test_random_changes_agree_with_a_dictionary(tmp_path: Path, seed: int) -> None:
-    """Merges of several writers, in tables of all kinds, with moves, rollbacks and conflicts in between."""
+    """Merges of several writers, in tables of all forms, interleaved with moves, rollbacks and conflicts."""
     rng = random.Random(seed)
     kinds: list[dict[str, Any]] = [
         {},
@@ -431,7 +431,7 @@ def test_random_changes_agree_with_a_dictionary(tmp_path: Path, seed: int) -> No
         for key in rng.sample(range(30), 12):
             row = (key, rng.choice(["a", "b", None]), rng.choice(["x", "y", None]))
             if key in there:
-                # As behind an exchange: deletes of one partition and bucket come to one writer, or to any where there is no layout.
+                # As after an exchange: deletes of one partition and bucket go to one writer, or to any writer without a layout.
                 old = there[key]
                 writer = deletes_by.setdefault(
                     (old["p"], old["$row_id"]["bucket"] >> 16), rng.randrange(3)

@@ -1,4 +1,4 @@
-"""What the tests of the Iceberg connector share: statements made by hand, through the contract and without an engine."""
+"""Helpers of the tests of the Iceberg connector: statements through the contract, without an engine."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _queries = itertools.count(1)
 
 
 class Statement:
-    """One statement: a transaction, the table in it, and a session of its own."""
+    """One statement: a transaction, its table, and a session."""
 
     def __init__(self, store: IcebergConnector, name: SchemaTableName = NAME) -> None:
         self.store = store
@@ -67,7 +67,7 @@ class Statement:
         return pages
 
     def rows_of(self, split: IcebergSplit) -> list[dict[str, Any]]:
-        """Give the rows of one split."""
+        """Return the rows of one split."""
         columns = list(self.metadata.get_column_handles(self.session, self.handle))
         source = self.store.get_page_source_provider().create_page_source(
             self.transaction, self.session, split, self.handle, columns
@@ -88,7 +88,7 @@ class Statement:
         self.fragments: list[bytes] = []
 
     def stage(self, *changes: Sequence[tuple[Any, ...]]) -> None:
-        """Give every list of changes to a sink of its own; each is an operation, the row id and the values."""
+        """Pass every list of changes to its own sink; a change is an operation, the row id and the values."""
         for rows in changes:
             self.fragments += self.sink(rows).finish()
 
@@ -125,7 +125,7 @@ class Statement:
         self.store.rollback(self.transaction)
 
     def ids(self) -> dict[Any, Any]:
-        """Give the row id of every row by its first column."""
+        """Return the row id of every row by its first column."""
         return {next(iter(row.values())): row["$row_id"] for row in self.rows(ids=True)}
 
 
@@ -200,14 +200,14 @@ def table(store: IcebergConnector, name: SchemaTableName = NAME) -> Any:
 
 
 def by_pyiceberg(store: IcebergConnector, name: SchemaTableName = NAME) -> list[tuple[Any, ...]]:
-    """Give the rows as pyiceberg's own reader has them."""
+    """Return the rows read by pyiceberg's own reader."""
     return sorted(
         (tuple(row.values()) for row in table(store, name).scan().to_arrow().to_pylist()), key=repr
     )
 
 
 def files(store: IcebergConnector, folder: str = "data", name: SchemaTableName = NAME) -> set[Path]:
-    """Give the files of a table, without the notes that say which process writes."""
+    """Return the files of a table, without the notes of writing processes."""
     root = Path(table(store, name).location().removeprefix("file://")) / folder
     return {
         path for path in root.rglob("*") if path.is_file() and not path.name.endswith("-writer")
@@ -221,13 +221,13 @@ def add_deletes(
     content: str,
     ids: Sequence[int] | None = None,
 ) -> None:
-    """Commit a delete file as other engines write them: about a whole partition, without bounds.
+    """Commit a delete file of another engine: about a whole partition, without bounds.
 
     Args:
-        path: where the file goes.
+        path: the path of the file.
         data: its rows.
         content: ``POSITION_DELETES`` or ``EQUALITY_DELETES``.
-        ids: the columns that are compared.
+        ids: the compared columns.
     """
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
@@ -252,7 +252,7 @@ def add_deletes(
 def commit_files(
     store: IcebergConnector, *, data: Sequence[Any] = (), deletes: Sequence[Any] = ()
 ) -> None:
-    """Commit files as another writer would, without looking at anything."""
+    """Commit files like another writer, without any checks."""
     statement = Statement(store)
     transaction = table(store).transaction()
     RowDelta(

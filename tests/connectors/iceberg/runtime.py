@@ -1,4 +1,4 @@
-"""Run by another Python, one with the Spark that Iceberg's own runtime is made for: `python runtime.py jar job`.
+"""Runs in another Python, with the Spark version of Iceberg's own runtime: `python runtime.py jar job`.
 
 The job is a JSON file: ``sql`` statements to run in a catalog ``h`` below ``warehouse``, and metadata files or tables to ``read``, the rows of
 which go to standard output as JSON, one list per file, with the ``hidden`` columns.

@@ -1,4 +1,4 @@
-"""What a catalog's database keeps of what was interrupted or has failed: nothing, neither a lock nor a change."""
+"""A catalog's database keeps neither locks nor changes of interrupted and failed statements."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_an_interrupt_while_the_catalog_is_read_leaves_no_lock_while_it_is_kept(
         assert kept.value is not None
 
 
-def test_a_schema_whose_change_was_not_committed_is_as_it_was(tmp_path: Path) -> None:
+def test_a_schema_stays_unchanged_if_its_change_was_not_committed(tmp_path: Path) -> None:
     with closing(IcebergConnector(tmp_path)) as store:
         tables, engine = Tables(store.catalog, tmp_path), store.catalog.engine  # type: ignore[attr-defined]
         tables.create_schema("old")

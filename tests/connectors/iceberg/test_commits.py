@@ -1,4 +1,4 @@
-"""Commits beside each other, failures half-way, and what is left behind."""
+"""Concurrent commits, partial failures, and their leftovers."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def deleting(
 
 
 def refused(statement: Statement, why: str) -> None:
-    """See that a commit is refused, changes nothing and leaves nothing."""
+    """Check that a commit is refused, changes nothing and leaves nothing."""
     store = statement.store
     before = contents(store) if store.catalog.table_exists(("default", "t")) else None
     with pytest.raises(
@@ -98,7 +98,7 @@ def replace(store: IcebergConnector) -> None:
 
 
 def remove_file(store: IcebergConnector) -> None:
-    """Drop a whole data file, as an overwrite of another engine does."""
+    """Drop a whole data file, like an overwrite of another engine."""
     table(store).delete("id < 3")
 
 
@@ -132,7 +132,7 @@ def test_a_commit_in_the_way_is_a_conflict_and_never_a_lost_update(
     refused(statement, why)
 
 
-def test_under_serializable_rows_that_the_statement_would_have_seen_are_a_conflict(
+def test_serializable_isolation_conflicts_with_rows_that_the_statement_would_have_read(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)
@@ -150,13 +150,13 @@ def test_under_serializable_rows_that_the_statement_would_have_seen_are_a_confli
         statement,
         "another commit removed data files that the statement looked at|another commit added rows",
     )
-    # A MERGE that only inserts would have seen them too.
+    # A MERGE with inserts only would have read them too.
     statement = deleting(store, insert=9)
     insert(store, rows(9))
     refused(statement, "another commit added rows")
 
 
-def test_under_snapshot_rows_of_other_files_are_no_conflict(tmp_path: Path) -> None:
+def test_snapshot_isolation_ignores_rows_of_other_files(tmp_path: Path) -> None:
     store = make_table(tmp_path, isolation_level="snapshot")
     insert(store, rows(1, 2))
     insert(store, rows(3, 4))
@@ -168,7 +168,7 @@ def test_under_snapshot_rows_of_other_files_are_no_conflict(tmp_path: Path) -> N
     assert contents(store) == by_pyiceberg(store)
 
 
-def test_commits_outside_of_what_the_scans_asked_for_are_no_conflict(tmp_path: Path) -> None:
+def test_commits_outside_the_requested_scans_do_not_conflict(tmp_path: Path) -> None:
     store = make_table(tmp_path, partitioning=("p",))
     insert(store, rows(1, 2, p="x"))
     insert(store, rows(3, 4, p="y"))
@@ -184,7 +184,7 @@ def test_commits_outside_of_what_the_scans_asked_for_are_no_conflict(tmp_path: P
     refused(statement, "another commit added rows")
 
 
-def test_inserts_go_with_everything_but_another_table(tmp_path: Path) -> None:
+def test_inserts_conflict_only_with_a_replaced_table(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     statement = Statement(store)
@@ -214,7 +214,7 @@ def test_equality_deletes_of_another_engine_are_a_conflict(tmp_path: Path) -> No
 def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The other commit comes after the check, so that only the catalog notices."""
+    """The other commit follows the check, so that only the catalog notices."""
     store = make_table(tmp_path)
     with table(store).transaction() as update:
         update.set_properties({"commit.retry.min-wait-ms": "1", "commit.retry.max-wait-ms": "2"})
@@ -250,11 +250,11 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict
         statement.commit()
     statement.rollback()
     assert [row[0] for row in contents(store)] == [1, 3, 9]
-    # Neither attempts that failed nor their manifests are left.
+    # Neither failed attempts nor their manifests remain.
     assert store.orphans(timedelta(0)) == []
 
 
-def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(
+def test_leftovers_of_a_dead_process_are_listed_at_once_with_its_name(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)
@@ -279,7 +279,7 @@ def test_what_a_process_leaves_behind_that_died_is_listed_at_once_with_its_name(
 
 @pytest.mark.trial
 @pytest.mark.parametrize("step", ["stage", "write", "catalog"])
-def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(
+def test_leftovers_of_a_commit_whose_process_died_are_listed_at_once(
     tmp_path: Path, step: str
 ) -> None:
     store = make_table(tmp_path)
@@ -303,7 +303,7 @@ def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(
     assert any(name.endswith("-m0.avro") for name in left)
     assert any(name.endswith(".metadata.json") for name in left) == (step != "stage")
     for path in tmp_path.rglob("*.metadata.json"):
-        # Half a metadata file is nobody's after a minute.
+        # Half a metadata file is an orphan after a minute.
         os.utime(path, (path.stat().st_atime, path.stat().st_mtime - 120))
     other = IcebergConnector(tmp_path)
     found = other.remove_orphans()
@@ -315,7 +315,7 @@ def test_what_a_commit_leaves_behind_whose_process_died_is_listed_at_once(
     assert [row[0] for row in contents(other)] == [2]
 
 
-def test_what_a_rollback_cannot_remove_is_listed_and_can_be_removed_later(
+def test_files_that_a_rollback_cannot_remove_are_listed_and_can_be_removed_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = make_table(tmp_path)
@@ -367,7 +367,7 @@ def everything(folder: Path) -> set[str]:
 
 
 def die_in(folder: str, step: str) -> None:
-    """Commit, and die once the manifests are written, with a metadata file half written, or before the catalog hears of it."""
+    """Commit, and die after writing the manifests: with a metadata file half written, or before the catalog is called."""
     from pyiceberg.catalog.sql import SqlCatalog
 
     write = SqlCatalog._write_metadata
@@ -431,7 +431,7 @@ def test_a_statement_that_fails_leaves_nothing(tmp_path: Path) -> None:
     assert len(files(store)) == 3
     statement.rollback()
     assert (files(store), contents(store)) == before
-    # An attempt that is aborted removes its files by itself, finished or not.
+    # An aborted attempt removes its files by itself, finished or not.
     for finished in (True, False):
         statement = Statement(store)
         statement.begin_merge()
@@ -444,7 +444,7 @@ def test_a_statement_that_fails_leaves_nothing(tmp_path: Path) -> None:
     statement.rollback()
 
 
-def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
+def test_files_stay_if_the_outcome_of_the_commit_is_unknown(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from pyiceberg.exceptions import CommitStateUnknownException
@@ -458,7 +458,7 @@ def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
         raise CommitStateUnknownException("the answer did not arrive")
 
     monkeypatch.setattr(store.catalog, "commit_table", lost)
-    # The catalog can be asked what has become of it.
+    # The catalog can be asked for the outcome.
     deleting(store, 1, insert=3).commit()
     assert contents(store) == [(2, "a", "x"), (3, "new", "x")]
 
@@ -484,7 +484,7 @@ def test_where_nobody_knows_whether_the_commit_went_through_files_are_left(
 
 
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, MemoryError])
-def test_what_is_raised_just_after_the_catalogs_commit_leaves_the_files_of_the_new_snapshot(
+def test_an_error_just_after_the_catalogs_commit_keeps_the_files_of_the_new_snapshot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, raised: type[BaseException]
 ) -> None:
     store = make_table(tmp_path)
@@ -497,7 +497,7 @@ def test_what_is_raised_just_after_the_catalogs_commit_leaves_the_files_of_the_n
 
     statement = deleting(store, 1, insert=3)
     monkeypatch.setattr(store.catalog, "commit_table", interrupted)
-    # That there is not enough memory can be looked into; the others are not for a connector to catch.
+    # A lack of memory can be investigated; a connector must not catch the others.
     with suppress(KeyboardInterrupt, SystemExit):
         statement.commit()
     statement.rollback()
@@ -507,8 +507,8 @@ def test_what_is_raised_just_after_the_catalogs_commit_leaves_the_files_of_the_n
     assert contents(store) == [(3, "new", "x")]
 
 
-def test_a_commit_that_the_embedded_catalog_refuses_is_not_told_as_done(tmp_path: Path) -> None:
-    """Somebody reads the catalog's file longer than the commit has patience."""
+def test_a_commit_refused_by_the_embedded_catalog_is_not_reported_as_done(tmp_path: Path) -> None:
+    """Another process reads the catalog's file longer than the commit waits."""
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     before = files(store)
@@ -535,7 +535,7 @@ def test_a_commit_that_the_embedded_catalog_refuses_is_not_told_as_done(tmp_path
     assert contents(again) == [(2, "a", "x")]
 
 
-def test_a_full_disk_of_the_embedded_catalog_is_told_in_few_words(tmp_path: Path) -> None:
+def test_a_full_disk_of_the_embedded_catalog_is_reported_briefly(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     before = files(store)
@@ -606,7 +606,7 @@ def test_a_full_disk_while_manifests_are_written_leaves_nothing(
     assert contents(store) == [(1, "a", "x"), (2, "a", "x")]
 
 
-def test_a_commit_gives_the_snapshot_that_it_has_made(tmp_path: Path) -> None:
+def test_a_commit_returns_its_new_snapshot(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1, 2))
     statement = deleting(store, 1)
@@ -711,7 +711,7 @@ def test_a_new_table_appears_with_its_rows_or_not_at_all(tmp_path: Path) -> None
             assert not list(tmp_path.rglob("*.parquet"))
     assert contents(store, name) == [(1,), (2,)]
     assert len(table(store, name).snapshots()) == 1
-    # Two statements that make one table: the second one finds it there.
+    # Two statements create one table: the second one finds it existing.
     other = SchemaTableName("default", "twice")
     statements = [Statement(store, other) for _ in range(2)]
     for statement in statements:
@@ -763,7 +763,7 @@ def test_orphans_are_files_of_ended_statements_and_old_ones_and_never_those_of_a
 
 
 def test_the_inside_of_pyiceberg_is_what_the_module_of_commits_counts_on() -> None:
-    """If this fails, pyiceberg has changed: look at its row deltas, and at `commits.py`."""
+    """If this fails, pyiceberg has changed: check its row deltas and `commits.py`."""
     import inspect
 
     import pyiceberg

@@ -1,4 +1,4 @@
-"""Copy-on-write: files that lose rows are rewritten, if the table's properties say so."""
+"""Copy-on-write: files that lose rows are rewritten if the table's properties require it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ INSERT, DELETE = 1, 2
 
 
 def rewriting(tmp_path: Path, **properties: Any) -> IcebergConnector:
-    """Make a table with two files, of which a MERGE rewrites those that lose rows."""
+    """Create a table with two files; a MERGE rewrites those that lose rows."""
     store = make_table(tmp_path, extra_properties=COPY, **properties)
     insert(store, rows(1, 2, 3))
     insert(store, rows(4, 5, p="y"))
@@ -45,7 +45,7 @@ def begin(store: IcebergConnector, *deleted: int, inserted: int | None = None) -
 
 
 def live(store: IcebergConnector) -> tuple[set[str], int]:
-    """Give the paths of the live data files, and the number of live delete files."""
+    """Return the paths of the live data files and the number of live delete files."""
     tasks = list(table(store).scan().plan_files())
     return {task.file.file_path for task in tasks}, len(
         {one.file_path for task in tasks for one in task.delete_files}
@@ -74,7 +74,7 @@ def test_a_file_that_loses_rows_is_replaced_and_others_stay(tmp_path: Path) -> N
     assert "added-delete-files" not in counts
 
 
-def test_a_delete_of_all_rows_of_a_file_adds_none(tmp_path: Path) -> None:
+def test_a_delete_of_all_rows_of_a_file_adds_no_file(tmp_path: Path) -> None:
     store = rewriting(tmp_path)
     statement = begin(store, 4, 5)
     statement.finish()
@@ -215,7 +215,7 @@ def test_other_values_and_properties_are_refused(tmp_path: Path, extra: Any, mes
         make_table(tmp_path, extra_properties=extra)
 
 
-def test_a_value_of_another_engine_that_is_none_is_refused_before_anything_is_written(
+def test_an_invalid_value_of_another_engine_is_refused_before_anything_is_written(
     tmp_path: Path,
 ) -> None:
     store = rewriting(tmp_path)
@@ -291,7 +291,7 @@ def test_each_statement_has_a_mode_of_its_own(lake: tuple[Engine, IcebergConnect
 
 
 @pytest.mark.spark
-def test_properties_are_altered_and_changes_taken_back(
+def test_properties_are_altered_and_changes_undone(
     lake: tuple[Engine, IcebergConnector],
 ) -> None:
     engine, store = lake

@@ -1,4 +1,4 @@
-"""DROP TABLE: the folder of a table goes with it, at once or by ``remove_orphans``, and that of a table taken out by others never."""
+"""DROP TABLE removes the folder of a table at once or by ``remove_orphans``, but never that of an unregistered table."""
 
 from __future__ import annotations
 
@@ -43,13 +43,13 @@ def drop(store: IcebergConnector) -> None:
 
 
 def begin_removal(path: Path) -> None:
-    """Remove what comes first, as a process does that is killed then."""
+    """Remove the first files only, like a process killed then."""
     shutil.rmtree(path / "data")
     raise KeyboardInterrupt
 
 
 def drop_and_die(store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, at: str) -> None:
-    """Drop the table as a process does that is killed, after the catalog's answer or while it removes the folder."""
+    """Drop the table like a process killed after the catalog's answer, or while it removes the folder."""
     with monkeypatch.context() as patch, suppress(KeyboardInterrupt):
         patch.setattr(embedded, "this_process", lambda: DEAD)
         patch.setattr(EmbeddedCatalog, "release_folder", lambda *_: None)
@@ -98,7 +98,7 @@ def test_a_folder_that_could_not_be_removed_is_an_orphan_at_once(
     assert not folder.exists()
 
 
-def test_a_folder_is_no_orphan_while_a_process_removes_it(
+def test_a_folder_under_removal_by_a_process_is_not_an_orphan(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     seen: list[Any] = []

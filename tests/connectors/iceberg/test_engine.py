@@ -102,7 +102,7 @@ def test_statements_of_every_kind_on_a_partitioned_table(lake: Engine) -> None:
 @pytest.mark.parametrize(
     ("begin", "after"), [("9999-12-31", "10000-01-02"), ("9998-12-30", "9999-01-01")]
 )
-def test_days_that_python_has_not_are_written_changed_and_found(
+def test_days_beyond_the_range_of_python_are_written_changed_and_found(
     lake: Engine, begin: str, after: str
 ) -> None:
     lake.run("CREATE TABLE t (id integer, d date, ts timestamp(6))")
@@ -123,7 +123,7 @@ def test_days_that_python_has_not_are_written_changed_and_found(
 
 
 @pytest.mark.parametrize("partitioning", ["", "'d'", "'day(d)'", "'at'", "'hour(at)'"])
-def test_partitions_of_years_that_python_has_not_are_written_changed_and_found(
+def test_partitions_of_years_beyond_the_range_of_python_are_written_changed_and_found(
     lake: Engine, partitioning: str
 ) -> None:
     lake.run(

@@ -1,4 +1,4 @@
-"""Columns that a MERGE adds to Iceberg tables: one commit for the schema and the snapshot, under ids that the files already have."""
+"""Columns that a MERGE adds to Iceberg tables: one commit for schema and snapshot, with the ids already in the files."""
 
 from __future__ import annotations
 
@@ -84,9 +84,7 @@ def test_schema_and_snapshot_are_one_commit_that_other_readers_understand(tmp_pa
 @pytest.mark.parametrize(
     "kind", ["row(a integer, b array(varchar))", "map(varchar, row(c bigint))"]
 )
-def test_parts_of_nested_columns_get_the_ids_that_the_commit_gives_them(
-    tmp_path: Path, kind: str
-) -> None:
+def test_parts_of_nested_columns_get_the_ids_of_the_commit(tmp_path: Path, kind: str) -> None:
     store = filled(tmp_path)
     statement = evolving(store, kind)
     value = {"a": 1, "b": ["x", None]} if kind.startswith("row") else [("k", {"c": 5})]
@@ -142,7 +140,7 @@ def test_an_alteration_that_comes_between_is_a_conflict(
     assert store.orphans(timedelta(0)) == []
 
 
-def test_a_column_that_came_and_went_meanwhile_is_a_conflict_since_its_id_is_taken(
+def test_a_column_added_and_dropped_meanwhile_is_a_conflict_since_its_id_is_taken(
     tmp_path: Path,
 ) -> None:
     store = filled(tmp_path)
@@ -177,7 +175,7 @@ def test_a_lost_answer_is_found_out_by_asking(
     assert contents(store) == (AFTER if with_rows else [(1, "a", "x", None), (2, "a", "x", None)])
 
 
-def test_what_the_catalog_refuses_leaves_columns_rows_and_files_as_they_were(
+def test_a_refusal_of_the_catalog_leaves_columns_rows_and_files_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path)
@@ -215,7 +213,9 @@ def test_undoing_it_takes_columns_and_rows_back_by_one_commit(tmp_path: Path) ->
     assert contents(store) == by_pyiceberg(store) == [(1, "a", "x"), (2, "a", "x")]
 
 
-def test_undoing_it_is_a_conflict_once_somebody_has_altered_the_columns(tmp_path: Path) -> None:
+def test_undoing_it_is_a_conflict_if_another_session_has_altered_the_columns(
+    tmp_path: Path,
+) -> None:
     store = filled(tmp_path)
     former = Statement(store)
     version = former.metadata.get_table_version(former.session, former.handle)

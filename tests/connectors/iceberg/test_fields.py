@@ -1,4 +1,4 @@
-"""ALTER TABLE on fields of rows: values that were there before are found afterwards."""
+"""ALTER TABLE on fields of rows: earlier values are found afterwards."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_fields_are_added_dropped_renamed_and_widened_and_old_rows_keep_their_va
         ),
     ],
 )
-def test_what_is_wrong_with_a_field_is_told_as_trino_does(
+def test_errors_of_fields_are_those_of_trino(
     lake: Engine, alteration: str, code: str, message: str
 ) -> None:
     lake.run("CREATE TABLE IF NOT EXISTS e (r row(a integer, b integer), s array(row(c integer)))")
@@ -100,7 +100,7 @@ def test_what_is_wrong_with_a_field_is_told_as_trino_does(
     assert (caught.value.code, caught.value.message) == (code, message)
 
 
-def test_fields_that_are_there_or_are_not_may_be_left_alone_and_other_stores_have_none(
+def test_existing_and_missing_fields_may_be_skipped_and_other_stores_have_no_fields(
     lake: Engine,
 ) -> None:
     lake.run("CREATE TABLE IF NOT EXISTS e (r row(a integer, b integer), s array(row(c integer)))")

@@ -1,4 +1,4 @@
-"""The folder of a table that was not made: removed by its statement, and found as an orphan where that has died."""
+"""The folder of a table whose creation failed is removed by its statement, or found as an orphan if that died."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_a_creation_with_rows_that_is_rolled_back_leaves_no_folder(tmp_path: Pat
         assert folders(tmp_path) == [NAME.table]
 
 
-def test_a_creation_on_a_full_disk_says_so_and_leaves_nothing(
+def test_a_creation_on_a_full_disk_is_reported_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(make_table(tmp_path)) as store:
@@ -109,9 +109,7 @@ def test_no_table_is_made_where_files_are(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a#b", "a?b", "a%20b", "a b", "ä"])
-def test_a_table_keeps_its_files_apart_whatever_its_folder_is_called(
-    tmp_path: Path, name: str
-) -> None:
+def test_a_table_keeps_its_files_apart_under_every_folder_name(tmp_path: Path, name: str) -> None:
     with closing(make_table(tmp_path / "w", location=f"file://{tmp_path / name}")) as store:
         insert(store, rows(1))
         insert(store, rows(2))
@@ -127,7 +125,7 @@ def test_files_that_another_table_has_too_outlive_a_table(
         insert(store, rows(1))
         first = table_of(store)
         store.register_table(NEW.schema, NEW.table, first.metadata_location)
-        # From here on each of them has files that the other one does not know.
+        # From here on, each of them has files unknown to the other.
         insert(store, rows(2))
         assert store.orphans(timedelta()) == []
         drop(store, dropped)
@@ -146,7 +144,7 @@ def drop(store: IcebergConnector, name: SchemaTableName) -> None:
     store.commit(transaction)
 
 
-def test_a_table_whose_making_was_not_answered_for_keeps_its_folder_whatever_fails_later(
+def test_a_table_whose_creation_was_not_confirmed_keeps_its_folder_after_later_failures(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(make_table(tmp_path)) as store:
@@ -185,7 +183,7 @@ def test_the_folder_of_a_creation_that_was_killed_is_an_orphan(tmp_path: Path) -
         store.rollback(transaction)
 
 
-def test_a_copy_of_a_warehouse_reads_the_tables_of_the_first_and_changes_none(
+def test_a_copy_of_a_warehouse_reads_the_tables_of_the_original_and_changes_none(
     tmp_path: Path,
 ) -> None:
     with closing(make_table(tmp_path / "first")) as first:
@@ -230,7 +228,7 @@ def test_a_warehouse_that_was_moved_says_which_link_brings_its_tables_back(tmp_p
         assert table_of(second).scan().to_arrow().num_rows == 3
 
 
-def test_what_would_be_written_into_one_file_is_refused(tmp_path: Path) -> None:
+def test_writes_into_one_common_file_are_refused(tmp_path: Path) -> None:
     with closing(make_table(tmp_path)) as store:
         insert(store, rows(1))
         with table_of(store).transaction() as transaction:
@@ -260,7 +258,7 @@ def age(folder: Path) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["", "file:", "file://"])
-def test_files_of_a_table_within_the_folder_of_another_one_are_no_orphans(
+def test_files_of_a_table_within_the_folder_of_another_one_are_not_orphans(
     tmp_path: Path, scheme: str
 ) -> None:
     with closing(make_table(tmp_path)) as store:
@@ -292,7 +290,7 @@ def test_files_that_a_table_writes_into_the_folder_of_another_one_outlive_that(
         assert table_of(store, NEW).scan().to_arrow().num_rows == 1
 
 
-def test_a_table_whose_folder_has_leftovers_of_nobody_goes_with_it(tmp_path: Path) -> None:
+def test_a_table_is_dropped_with_unowned_leftovers_in_its_folder(tmp_path: Path) -> None:
     with closing(make_table(tmp_path)) as store:
         insert(store, rows(1))
         store.commit(begin_creation(store))
@@ -301,7 +299,7 @@ def test_a_table_whose_folder_has_leftovers_of_nobody_goes_with_it(tmp_path: Pat
         assert folders(tmp_path) == ["new"]
 
 
-def test_files_of_nobody_knows_whom_outside_the_warehouse_are_no_orphans(tmp_path: Path) -> None:
+def test_unowned_files_outside_the_warehouse_are_not_orphans(tmp_path: Path) -> None:
     with (
         closing(make_table(tmp_path / "w")) as store,
         closing(IcebergConnector(tmp_path / "other")) as other,
@@ -323,7 +321,7 @@ def test_files_of_nobody_knows_whom_outside_the_warehouse_are_no_orphans(tmp_pat
     "location",
     ["", " ", "/", "relative/folder", "~/folder", "file:///", "file://host/folder", "/a\0b"],
 )
-def test_a_location_that_every_program_would_look_for_elsewhere_is_refused(
+def test_a_location_that_programs_resolve_differently_is_refused(
     tmp_path: Path, location: str
 ) -> None:
     with closing(make_table(tmp_path)) as store:
@@ -336,7 +334,7 @@ def test_a_location_that_every_program_would_look_for_elsewhere_is_refused(
 
 @pytest.mark.filterwarnings("ignore:No preferred file implementation")
 @pytest.mark.parametrize("location", ["nonsense://x/y", "/" + "x" * 300])
-def test_a_location_that_cannot_be_looked_at_is_told(tmp_path: Path, location: str) -> None:
+def test_an_inaccessible_location_is_reported(tmp_path: Path, location: str) -> None:
     with closing(make_table(tmp_path)) as store:
         with pytest.raises(
             AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* cannot be looked at"

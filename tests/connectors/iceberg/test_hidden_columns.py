@@ -1,4 +1,4 @@
-"""Columns that ``*`` leaves out: where a row lies."""
+"""Columns that ``*`` omits: the location of a row."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
         ('SELECT "$partition" FROM (SELECT *, "$partition" FROM t) WHERE id = 1', [("p=x%2Fy",)]),
     ],
 )
-def test_hidden_columns_are_read_by_their_names_alone(
+def test_hidden_columns_are_read_only_by_name(
     lake: Engine, query: str, wanted: list[tuple[Any, ...]]
 ) -> None:
     assert rows(lake, query) == wanted
@@ -85,7 +85,7 @@ def test_rows_are_changed_by_where_they_lie(
         ('SELECT "$path" FROM "t$files"', "Column '$path' cannot be resolved"),
     ],
 )
-def test_hidden_columns_are_not_written_and_other_names_are_none(
+def test_hidden_columns_are_not_written_and_other_names_are_unknown(
     lake: Engine, statement: str, message: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

@@ -1,4 +1,4 @@
-"""The tables that tell of Iceberg tables, as a Trino 483 has them."""
+"""The metadata tables of Iceberg tables, as in Trino 483."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_their_columns_are_those_of_trino(lake: Engine) -> None:
     assert described(lake, "t$metadata_log_entries")[0] == f"timestamp {moment}"
 
 
-def test_snapshots_and_history_tell_of_every_commit(lake: Engine) -> None:
+def test_snapshots_and_history_list_every_commit(lake: Engine) -> None:
     told = rows(
         lake,
         """SELECT operation, parent_id IS NULL, element_at(summary, 'added-records') FROM "t$snapshots" ORDER BY committed_at""",
@@ -108,7 +108,7 @@ def test_snapshots_and_history_tell_of_every_commit(lake: Engine) -> None:
     ) == [(3, 3)]
 
 
-def test_files_tell_their_bounds_as_trino_shows_them(lake: Engine) -> None:
+def test_files_list_their_bounds_as_in_trino(lake: Engine) -> None:
     told = rows(
         lake,
         """SELECT partition.d_month, lower_bounds, readable_metrics FROM "t$files" WHERE partition.b = 'x' AND partition.a_bucket = 0""",
@@ -144,7 +144,7 @@ def test_files_tell_their_bounds_as_trino_shows_them(lake: Engine) -> None:
     assert {name: read[name]["lower_bound"] for name in wanted} == wanted
 
 
-def test_partitions_tell_what_their_files_have_in_common(lake: Engine) -> None:
+def test_partitions_summarize_their_files(lake: Engine) -> None:
     told = rows(
         lake,
         """SELECT sum(record_count), sum(file_count), min(data.a.min), max(data.a.max) FROM "t$partitions" WHERE partition.b = 'x'""",
@@ -162,7 +162,7 @@ def test_partitions_tell_what_their_files_have_in_common(lake: Engine) -> None:
     assert summaries == [(1, "2024-01"), (2, "2024-01")]
 
 
-def test_they_are_read_and_nothing_else(lake: Engine) -> None:
+def test_they_are_read_only(lake: Engine) -> None:
     for statement in ('DELETE FROM "t$files"', 'SELECT * FROM "t$snapshots" FOR VERSION AS OF 1'):
         with pytest.raises(RowMergeError) as caught:
             lake.run(statement)
@@ -187,7 +187,7 @@ def test_a_table_without_files_has_no_rows_for_them(lake: Engine) -> None:
         assert rows(lake, f'SELECT count(*) FROM "plain${kind}"') == [(1,)]
 
 
-def test_entries_and_manifests_of_all_snapshots_tell_what_became_of_files(lake: Engine) -> None:
+def test_entries_and_manifests_of_all_snapshots_list_the_fate_of_files(lake: Engine) -> None:
     lake.run_script("""
         CREATE TABLE kept (a integer, p integer) WITH (partitioning = ARRAY['p']);
         INSERT INTO kept VALUES (1, 1), (2, 1), (3, 2), (4, 3);
@@ -197,7 +197,7 @@ def test_entries_and_manifests_of_all_snapshots_tell_what_became_of_files(lake: 
         (1, 0, 1, 2), (1, 0, 1, 3), (1, 0, 2, 1), (1, 1, 1, 1), (1, 1, 1, 2),
     ]  # fmt: skip
     lake.run("ALTER TABLE kept EXECUTE optimize")
-    # Of the two files that rows were deleted of one is written anew, and nothing is left of the other.
+    # One of the two files with deleted rows is rewritten, and nothing remains of the other.
     assert sorted(rows(lake, f'SELECT {of_file} FROM "kept$entries"')) == [
         (0, 0, 1, 3), (1, 0, 1, 1), (2, 0, 1, 2), (2, 0, 2, 1), (2, 1, 1, 1), (2, 1, 1, 2),
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Neither a property's value, nor a disk, nor another process makes an internal error of a statement."""
+"""No property value, disk or other process causes an internal error of a statement."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[IcebergCo
 
 
 def attempt(action: Callable[[], Any]) -> None:
-    """Do something that may fail, but by an error of ours."""
+    """Run an action that may only fail with one of our errors."""
     with suppress(RowMergeError):
         action()
 
@@ -114,7 +114,7 @@ def test_nothing_is_written_below_the_working_directory(
 
 
 def set_by_another_engine(store: IcebergConnector, name: str, value: str) -> None:
-    """Write a property into the table's metadata, as an engine does that does not look at it."""
+    """Write a property into the table's metadata, like an engine that does not check it."""
     path = Path(store.catalog.metadata_files()[0].removeprefix("file://"))  # type: ignore[attr-defined]
     metadata = json.loads(path.read_text())
     metadata["properties"][name] = value

@@ -1,4 +1,4 @@
-"""No maintenance takes the files of a statement that another process is committing."""
+"""Maintenance never removes files of a statement that another process is committing."""
 
 from __future__ import annotations
 
@@ -219,7 +219,7 @@ def retention() -> Any:
 def test_a_later_metadata_file_is_not_taken_for_a_leftover_of_the_statement_before(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The snapshot in it was made by a statement that has ended in the other connector."""
+    """Its snapshot was created by a statement of the other connector, which has ended."""
     write = EmbeddedCatalog._write_metadata
     with closing(IcebergConnector(tmp_path)) as other:
         statement = Statement(other)
@@ -257,7 +257,7 @@ def test_a_note_of_a_process_that_cannot_be_seen_counts_as_long_as_it_is_renewed
         assert [row[0] for row in contents(store)] == [1, 2, 3]
 
 
-def test_a_note_is_renewed_while_its_statement_runs_and_not_made_anew(
+def test_a_note_is_renewed_while_its_statement_runs_and_not_recreated(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = deleting(store, 1)
@@ -328,14 +328,14 @@ def test_a_failed_commit_leaves_no_note(store: IcebergConnector, tmp_path: Path)
 
 
 @pytest.mark.parametrize("when", ["next statement", "close"])
-def test_what_a_task_writes_after_the_rollback_goes_with_the_next_statement(
+def test_files_written_by_a_task_after_the_rollback_are_removed_with_the_next_statement(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
     statement = deleting(store, 1, insert=9)
     [data] = [path for path in tmp_path.rglob("*-deletes.parquet") if path not in before]
     statement.rollback()
-    # Half a file of a worker that Spark has killed, and a manifest of a thread that was waited for no more.
+    # Half a file of a worker killed by Spark, and a manifest of an abandoned thread.
     data.write_bytes(b"PAR1")
     (data.parent.parent / "metadata" / f"{statement.merge_handle.prefix}-m0.avro").write_bytes(
         b"Obj"
@@ -429,7 +429,7 @@ def test_the_folder_of_a_creation_that_was_killed_at_the_catalog_is_an_orphan(
         note.write_text(re.sub(r"\d+$", "1", note.read_text()))
         [orphan] = other.remove_orphans()
         assert orphan.name == str(note.parent.parent)
-        # The same folder of a table that was taken out of the catalog is left alone.
+        # The same folder of an unregistered table is left alone.
         creating(again := Statement(other), 3)
         again.commit()
         other.catalog.drop_table(("default", "new"))

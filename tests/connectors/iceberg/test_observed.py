@@ -1,4 +1,4 @@
-"""What is read to show or to check something takes no part in the conflict check of a commit."""
+"""Reads for reports and checks take no part in the conflict check of a commit."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def lake(spark: Any, tmp_path: Path) -> Iterator[Engine]:
 def run_beside(
     lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str, other: str, **options: Any
 ) -> list[Any]:
-    """Run a statement, and another one between its finish call and its commit; return the rows that are left."""
+    """Run a statement, and another one between its finish call and its commit; return the remaining rows."""
     with monkeypatch.context() as patch:
         finish = IcebergMetadata.finish_merge
 
@@ -59,7 +59,7 @@ def run_beside(
         (MERGE_VALUES, {"trace": "off"}),
     ],
 )
-def test_a_statement_goes_beside_one_on_another_partition_whatever_is_shown(
+def test_a_statement_runs_beside_one_on_another_partition_despite_reports(
     lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str, options: dict[str, Any]
 ) -> None:
     rows = run_beside(
@@ -69,7 +69,7 @@ def test_a_statement_goes_beside_one_on_another_partition_whatever_is_shown(
     assert ("a" in [v for _, _, v in rows]) is False
 
 
-def test_a_merge_of_a_frame_goes_beside_a_statement_on_other_keys(
+def test_a_merge_of_a_frame_runs_beside_a_statement_on_other_keys(
     lake: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     pandas = pytest.importorskip("pandas")
@@ -84,7 +84,7 @@ def test_a_merge_of_a_frame_goes_beside_a_statement_on_other_keys(
     "statement",
     ["UPDATE t SET v = 'new' WHERE p = 1", "UPDATE t SET v = 'new' WHERE v < 'zzz'", MERGE_VALUES],
 )
-def test_what_the_statement_itself_has_read_still_counts(
+def test_rows_read_by_the_statement_itself_still_count(
     lake: Engine, monkeypatch: pytest.MonkeyPatch, statement: str
 ) -> None:
     other = (

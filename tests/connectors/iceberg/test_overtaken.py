@@ -1,4 +1,4 @@
-"""A statement whose commit is put on top of another process's: it takes back, counts and compares its own change alone."""
+"""A statement whose commit follows that of another process undoes, counts and compares only its own change."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def path(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.fixture
 def other(path: Path) -> Iterator[IcebergConnector]:
-    """Another process's connector to the same warehouse."""
+    """A connector of another process to the same warehouse."""
     store = IcebergConnector(path)
     yield store
     store.close()
@@ -62,7 +62,7 @@ def ids(store: IcebergConnector) -> list[int]:
 
 
 def overtake(monkeypatch: pytest.MonkeyPatch, moment: str, change: Callable[[], None]) -> None:
-    """Have another process change the table once: before a statement's commit, or while the catalog is asked."""
+    """Let another process change the table once: before a statement's commit, or during the call of the catalog."""
     kind, name = (
         (IcebergConnector, "commit")
         if moment == "before the commit"
@@ -81,7 +81,7 @@ def overtake(monkeypatch: pytest.MonkeyPatch, moment: str, change: Callable[[], 
 @pytest.mark.each_value
 @pytest.mark.parametrize("moment", ["before the commit", "in the commit"])
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_a_statement_that_was_overtaken_reports_and_takes_back_its_own_change_alone(
+def test_an_overtaken_statement_reports_and_undoes_only_its_own_change(
     engine: LocalEngine,
     other: IcebergConnector,
     monkeypatch: pytest.MonkeyPatch,
@@ -100,7 +100,7 @@ def test_a_statement_that_was_overtaken_reports_and_takes_back_its_own_change_al
     assert ids(other) == after
     if statement != "truncate":
         assert result.trace.target.rows_before == 3
-        # With delete files the connector does not count.
+        # The connector does not count in the presence of delete files.
         assert result.trace.target.rows_after == (4 if statement == "insert" else None)
         assert result.trace.checks.commit is not None
         assert result.trace.checks.commit.wrong == 0, result.trace.checks.commit.message

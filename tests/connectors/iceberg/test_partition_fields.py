@@ -1,4 +1,4 @@
-"""Partition fields keep their ids when a table is made anew, and tables whose fields have several ids can be read."""
+"""Partition fields keep their ids when a table is recreated, and tables whose fields have several ids can be read."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def replace(store: IcebergConnector, columns: Sequence[tuple[str, str]], **prope
 
 
 def read_all(store: IcebergConnector) -> dict[str, list[dict[str, Any]]]:
-    """Read all tables that describe the table, and its rows by two readers."""
+    """Read all metadata tables of the table, and its rows by two readers."""
     described = {
         kind: metadata_table(table(store), kind).rows.to_pylist() for kind in METADATA_TABLES
     }
@@ -58,7 +58,7 @@ def read_all(store: IcebergConnector) -> dict[str, list[dict[str, Any]]]:
     return described
 
 
-def test_a_table_that_is_made_anew_uses_ids_and_partitionings_again(
+def test_a_recreated_table_reuses_ids_and_partitionings(
     store: IcebergConnector,
 ) -> None:
     for _ in range(2):
@@ -111,7 +111,7 @@ def test_tables_of_all_partitionings_can_be_read(tmp_path: Path, case: str, vers
 def test_a_table_whose_field_has_got_a_second_id_can_be_read(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Earlier versions of this connector have made such tables."""
+    """Earlier versions of this connector created such tables."""
 
     def always_new(wanted: Any, metadata: Any) -> Any:
         return [

@@ -1,4 +1,4 @@
-"""What partitions and bounds rule out, at the ends of every type: never a row that a statement is about."""
+"""Partitions and bounds at the ends of every type never exclude a relevant row."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _matches(value: Any, domain: ColumnDomain) -> bool:
 
 
 def _wrapped(self: Transform, values: pa.Array, *, of: Any = Transform._truncate) -> pa.Array:
-    """Compute the multiples of integers as Java does, which wraps around at the width of the type."""
+    """Compute multiples of integers like Java, which wraps around at the width of the type."""
     if not pa.types.is_integer(values.type):
         return of(self, values)
     bits = np.int32 if values.type == pa.int32() else np.int64

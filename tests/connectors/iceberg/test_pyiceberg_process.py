@@ -1,4 +1,4 @@
-"""Tables with new fields, wider types and branches, as a fresh process with pyiceberg alone reads them."""
+"""Tables with new fields, wider types and branches, read by a new process with only pyiceberg."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random statements whose target is an Iceberg table, compared with the oracle; ROWMERGE_RANDOM_STATEMENTS runs more of them."""
+"""Random statements with an Iceberg target, compared with the oracle; ROWMERGE_RANDOM_STATEMENTS runs more of them."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
 
 class LakeUnderTest(TableUnderTest):
-    """The engine with the target in a lake: partitioned as the scenario says, in some of them by a transform."""
+    """The engine with the target in a lake, partitioned as in the scenario, sometimes by a transform."""
 
     name = "rowmerge_nb on Iceberg"
 
@@ -49,7 +49,7 @@ class LakeUnderTest(TableUnderTest):
             format_version=self._version,
             extra_properties=self._extra,
         )
-        # In two commits, so that there are several files.
+        # In two commits, for several files.
         data = arrow_table(target)
         for part in (data.slice(0, len(data) // 2), data.slice(len(data) // 2)):
             if part.num_rows:

@@ -62,7 +62,7 @@ TYPES = {
 }
 
 
-def test_all_types_come_back_as_they_were_written_and_pyiceberg_reads_the_same(
+def test_all_types_are_read_back_as_written_also_by_pyiceberg(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path, [(name, kind) for name, (kind, _) in TYPES.items()])
@@ -74,10 +74,10 @@ def test_all_types_come_back_as_they_were_written_and_pyiceberg_reads_the_same(
     read = table(store).scan().to_arrow().to_pydict()
     assert {**read, "u": columns["u"], "row": columns["row"]} == columns
     assert [str(value) if value is not None else None for value in read["u"]] == columns["u"]
-    # Slices of pages, as exchanges make them, are written just the same.
+    # Slices of pages, as in exchanges, are written in the same way.
     insert(store, page.slice(1, 2))
     assert len(contents(store)) == 5
-    # Only some columns, in any order, and none at all.
+    # Only some columns, in any order, and no columns.
     assert Statement(store).rows("s", "row")[0] == {"s": "ä", "row": columns["row"][0]}
     empty = store.get_page_source_provider().create_page_source(
         statement.transaction, statement.session, statement.splits()[0], statement.handle, ()
@@ -111,7 +111,7 @@ def test_a_table_whose_columns_were_altered_is_read_by_field_ids(tmp_path: Path)
         update.add_column(("r", "c"), StringType()).update_column(("l", "element", "y"), LongType())
         update.delete_column(("l", "element", "x")).update_column(("m", "value", "p"), DoubleType())
     with table(store).update_schema() as update:
-        # A new column of an old name is another column.
+        # A new column with an old name is another column.
         update.add_column("gone", LongType()).move_first("new")
     statement = Statement(store)
     assert [(f.name, str(f.type)) for f in statement.handle.fields] == [
@@ -125,7 +125,7 @@ def test_a_table_whose_columns_were_altered_is_read_by_field_ids(tmp_path: Path)
         },
         {"new": None, "number": None, "f": None, "n": None, "r": None, "l": None, "m": None, "gone": None},
     ]  # fmt: skip
-    # And rows of the old file can be changed as any others.
+    # Rows of the old file can be changed like any others.
     change = Statement(store)
     change.begin_merge()
     ids = [row["$row_id"] for row in change.rows(ids=True)]
@@ -165,7 +165,7 @@ def test_a_table_whose_partitioning_was_altered_is_read_and_changed(tmp_path: Pa
     )
     found = Statement(store).splits(Constraint({"p": ColumnDomain(values=("y",))}))
     assert [split.path.count("p=x") for split in found].count(1) == 0
-    # A partition field whose column is gone.
+    # A partition field whose column was dropped.
     with table(store).update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("p")
     assert contents(store) == [(2, "a"), (4, "a")]
@@ -253,7 +253,7 @@ def test_equality_deletes_concern_older_rows_only_and_null_equals_null(tmp_path:
     assert contents(store) == [(2, "b", "x"), (3, None, "x")]
     insert(store, rows(1))
     assert contents(store) == [(1, "a", "x"), (2, "b", "x"), (3, None, "x")]
-    # The compared column need not be asked for, and may be gone.
+    # The compared column need not be requested, and may be dropped.
     assert Statement(store).rows("p") == [{"p": "x"}] * 3
     with table(store).update_schema(allow_incompatible_changes=True) as update:
         update.delete_column("v")
@@ -263,7 +263,7 @@ def test_equality_deletes_concern_older_rows_only_and_null_equals_null(tmp_path:
 
 
 def puffin(*vectors: tuple[str, Any]) -> bytes:
-    """Write a Puffin file with deletion vectors, after the specification."""
+    """Write a Puffin file with deletion vectors, as in the specification."""
     import json
     import zlib
 
@@ -314,7 +314,7 @@ def test_a_deletion_vector_names_no_more_positions_than_the_file_has_rows() -> N
 
 @pytest.fixture
 def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A file of ten row groups, some of whose rows are deleted."""
+    """A file of ten row groups with some deleted rows."""
     monkeypatch.setattr("rowmerge_nb.connectors.iceberg.writer.GROUP_ROWS", 500)
     monkeypatch.setattr(planning, "SPLIT_ROWS", 2000)
     monkeypatch.setattr("rowmerge_nb.connectors.iceberg.reader.PAGE_ROWS", 300)
@@ -337,7 +337,7 @@ def large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     return store
 
 
-def test_a_large_file_is_cut_into_splits_that_give_every_row_once_and_at_its_position(
+def test_a_large_file_is_cut_into_splits_with_every_row_once_and_at_its_position(
     large: Any,
 ) -> None:
     delete(large, *range(0, 10_000, 7), *range(3000, 4000))
@@ -390,15 +390,15 @@ def test_files_are_pruned_by_their_bounds_and_partitions(tmp_path: Path) -> None
     assert files_read(id=ColumnDomain(values=tuple(range(5, 1000)))) == 7, (
         "of many values the smallest and the largest count"
     )
-    # What cannot be compared prunes nothing.
+    # Incomparable values prune nothing.
     assert files_read(id=ColumnDomain(low="a")) == 12
     assert files_read(v=ColumnDomain(low=Decimal("1.23456789"))) in {11, 12}
 
 
-# -- what cannot be read
+# -- unreadable tables
 
 
-def test_a_missing_and_a_corrupt_file_are_told_with_store_file_and_next_step(
+def test_missing_and_corrupt_files_are_reported_with_store_file_and_next_step(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)
@@ -458,7 +458,7 @@ def test_manifests_that_describe_a_type_once_and_then_name_it_are_refused_by_wha
 
 
 def name_second_type(manifest: Path, name: bytes) -> None:
-    """Say a type by its name where a manifest's header describes it for a second time, as Avro's Java library does."""
+    """Refer to a type by name where a manifest's header describes it again, like Avro's Java library."""
     content = manifest.read_bytes()
     start = content.index(b"avro.schema") + len(b"avro.schema")
     # The length is a zigzag number of seven bits to a byte.
@@ -620,7 +620,7 @@ def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
 
     monkeypatch.setattr(pq.ParquetFile, "iter_batches", recorded)
     constraint = Constraint({"id": ColumnDomain(wanted, 1, 9)})
-    # The files' bounds alone leave none of them out.
+    # The files' bounds alone exclude none of them.
     found = Statement(store).rows(constraint=constraint)
     assert [columns == ["id", "v", "p"] for columns in reads].count(True) == whole
     assert [columns == ["id"] for columns in reads].count(True) == (2 if len(wanted) < 17 else 0)
@@ -628,7 +628,7 @@ def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_the_same_rows_are_left_out_whatever_columns_are_asked_for(
+def test_the_same_rows_are_omitted_for_all_requested_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
 ) -> None:
     monkeypatch.setattr("rowmerge_nb.connectors.iceberg.writer.GROUP_ROWS", 2)

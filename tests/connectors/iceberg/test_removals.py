@@ -1,4 +1,4 @@
-"""What expire_snapshots, remove_orphan_files and DROP TABLE remove: a table's own files, whatever its metadata names."""
+"""expire_snapshots, remove_orphan_files and DROP TABLE remove a table's own files, whatever its metadata names."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def truncate(store: IcebergConnector, name: SchemaTableName = NAME) -> None:
 
 
 def adopt(store: IcebergConnector, path: Path) -> Path:
-    """Have the table's metadata name a file."""
+    """Let the table's metadata name a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     pq.write_table(
         pa.table({"id": [7], "v": ["a"], "p": ["x"]}, schema=table(store).schema().as_arrow()), path
@@ -78,7 +78,7 @@ def adopt(store: IcebergConnector, path: Path) -> Path:
     return path
 
 
-def test_expiry_removes_own_files_and_says_so(store: IcebergConnector, tmp_path: Path) -> None:
+def test_expiry_removes_own_files_and_reports_it(store: IcebergConnector, tmp_path: Path) -> None:
     insert(store, rows(1))
     truncate(store)
     outcome = execute(store, "EXPIRE_SNAPSHOTS")
@@ -192,7 +192,7 @@ def test_a_location_that_the_catalog_does_not_confirm_is_not_the_tables_own(
     assert (letters / "data" / "old.parquet").exists()
 
 
-def test_orphans_are_not_looked_for_behind_links(store: IcebergConnector, tmp_path: Path) -> None:
+def test_orphans_are_not_searched_beyond_links(store: IcebergConnector, tmp_path: Path) -> None:
     insert(store, rows(1))
     precious = tmp_path / "elsewhere" / "00000-0b6ad2ed-4b0c-4a5f-9d6c-2f6ad9ab3f3e.parquet"
     precious.parent.mkdir()
@@ -234,7 +234,7 @@ def test_a_file_that_cannot_be_removed_is_reported(
     assert store.remove_orphans(timedelta()) == []
 
 
-def test_snapshots_that_another_process_lets_expire_meanwhile_are_no_failure(
+def test_snapshots_expired_by_another_process_meanwhile_are_not_a_failure(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for number in range(3):
@@ -255,7 +255,7 @@ def test_snapshots_that_another_process_lets_expire_meanwhile_are_no_failure(
 
 
 @pytest.mark.parametrize("function", ["expired_files", "expire"])
-def test_what_expires_at_the_last_moment_is_no_internal_error(
+def test_a_snapshot_that_expires_at_the_last_moment_is_not_an_internal_error(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, function: str
 ) -> None:
     for number in range(3):

@@ -1,4 +1,4 @@
-"""CREATE OR REPLACE TABLE of Iceberg tables: the same table with other columns, another partitioning and other rows."""
+"""CREATE OR REPLACE TABLE of Iceberg tables: the same table with other columns, partitioning and rows."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_table_and_rows_come_by_one_commit_and_may_be_those_of_the_table_itself(
     assert rows(lake) == []
 
 
-def test_what_fails_leaves_the_table_as_it_was(lake: Engine) -> None:
+def test_a_failure_leaves_the_table_unchanged(lake: Engine) -> None:
     before = table(lake).metadata
     assert (
         refused(lake, "CREATE OR REPLACE TABLE t AS SELECT 1 / (a - 1) AS z FROM t").code
@@ -115,7 +115,7 @@ def test_what_fails_leaves_the_table_as_it_was(lake: Engine) -> None:
     assert table(lake).metadata == before
 
 
-def test_where_there_is_no_table_one_is_made(lake: Engine) -> None:
+def test_a_missing_table_is_created(lake: Engine) -> None:
     lake.run("CREATE OR REPLACE TABLE other AS SELECT 'a' AS x")
     assert rows(lake, "SELECT * FROM other") == [("a",)]
     lake.run("CREATE VIEW v AS SELECT 1 AS one")
@@ -143,7 +143,7 @@ def test_any_commit_between_is_in_the_way(
         assert len(rows(lake)) >= 2
 
 
-def test_a_snapshot_of_other_columns_is_not_restored_but_made_anew_from(lake: Engine) -> None:
+def test_a_snapshot_of_other_columns_is_not_restored_but_copied(lake: Engine) -> None:
     former = table(lake).current_snapshot().snapshot_id
     lake.run("CREATE OR REPLACE TABLE t AS SELECT a + 10 AS a2 FROM t")
     with pytest.raises(

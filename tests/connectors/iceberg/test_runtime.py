@@ -1,6 +1,6 @@
-"""Iceberg's own library reads what we have written, and we read what it has written.
+"""Iceberg's own library and this connector read each other's tables.
 
-Runs where there are both: `ROWMERGE_ICEBERG_JAR` names ``iceberg-spark-runtime-4.1_2.13-1.12.0.jar`` or one like it, `ROWMERGE_ICEBERG_PYTHON`
+Requires `ROWMERGE_ICEBERG_JAR` names ``iceberg-spark-runtime-4.1_2.13-1.12.0.jar`` or one like it, `ROWMERGE_ICEBERG_PYTHON`
 a Python with the PySpark that it is made for.
 """
 
@@ -268,5 +268,5 @@ def test_version_3_is_changed_in_turns(tmp_path: Path) -> None:
 
 
 def without_rows(found: list[tuple[Any, ...]]) -> list[tuple[Any, ...]]:
-    """Give rows without the column of rows, whose text Spark writes in its own way."""
+    """Return rows without the row column, whose text Spark formats differently."""
     return sorted((*row[:3], *row[4:]) for row in (tuple(map(str, row)) for row in found))

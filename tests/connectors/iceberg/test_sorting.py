@@ -1,4 +1,4 @@
-"""Tables whose files are sorted, and the other properties that are Iceberg's own."""
+"""Tables with sorted files, and other properties specific to Iceberg."""
 
 from __future__ import annotations
 

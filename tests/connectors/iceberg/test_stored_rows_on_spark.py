@@ -1,4 +1,4 @@
-"""Statements on tables whose fields are required, or of types that SQL does not have, run by the engine on Spark."""
+"""Statements on tables with required fields, or with types that SQL lacks, run by the engine on Spark."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_rows_with_null_in_an_optional_row_of_required_fields_are_inserted_updat
     whole = {"n": 1, "x": b"ab"}
     expected = [(1, None, None, "d"), (2, whole, [whole], "b"), (3, None, None, "e")]
     assert contents(connector) == expected
-    # pyiceberg itself reads a NULL as an empty list where rows are inside.
+    # pyiceberg itself reads a NULL as an empty list if it contains rows.
     assert [(*row[:2], row[2] or [], row[3]) for row in expected] == by_pyiceberg(connector)
     engine.run("UPDATE t SET before = NULL, xs = ARRAY[] WHERE id = 2")
     assert contents(connector)[1] == (2, None, [], "b")

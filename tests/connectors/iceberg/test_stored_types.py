@@ -57,7 +57,7 @@ VALUES: Mapping[t.PrimitiveType, Any] = {
     t.FixedType(16): bytes(range(16)),
     t.BinaryType(): b"",
 }
-"""A value of each type that Iceberg has in version 2."""
+"""One value of each Iceberg type of version 2."""
 
 
 def _list(kind: t.IcebergType) -> t.IcebergType:
@@ -111,7 +111,7 @@ def test_every_type_comes_back_from_every_reader_at_every_depth(
             {name: values[at] for name, values in written.items()} for at in range(2)
         ]
         first, second = table(store).scan().to_arrow().to_pylist()
-        # pyiceberg itself reads a NULL as an empty list where rows are inside.
+        # pyiceberg itself reads a NULL as an empty list if it contains rows.
         assert (first, set(map(str, second.values())) - {"[]"}) == (
             expected,
             set() if nesting == "deep" else {"None"},
@@ -126,7 +126,7 @@ def test_every_type_comes_back_from_every_reader_at_every_depth(
                 name: value.astimezone(dt.UTC) if name == "c15" else value
                 for name, value in plain.items()
             } == expected
-        # The statement after it reads and deletes beside what is there.
+        # The next statement reads and deletes beside the existing rows.
         insert(store, {name: values[:1] for name, values in written.items()})
         assert len(table(store).scan().to_arrow()) == 3
 
@@ -237,7 +237,7 @@ def test_a_file_of_another_physical_type_is_not_committed(
         require_physical_types(footer, SCHEMA, parquet_path_to_id_mapping(SCHEMA), "f")
 
 
-def test_a_writer_that_errs_in_a_physical_type_leaves_the_table_as_it_was(
+def test_a_writer_with_a_wrong_physical_type_leaves_the_table_unchanged(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(make_table(tmp_path)) as store:
@@ -262,7 +262,7 @@ def test_a_writer_that_errs_in_a_physical_type_leaves_the_table_as_it_was(
         assert by_pyiceberg(store) == [(1, "a", "x")]
 
 
-# -- what is required
+# -- required fields
 
 INNER = t.StructType(
     t.NestedField(11, "n", t.LongType(), required=True),
@@ -288,7 +288,7 @@ OUTER = t.StructType(
         24, "m", t.MapType(25, t.StringType(), 26, INNER, value_required=True), required=True
     ),
 )
-"""Rows within rows as Avro's records, Protobuf's messages and Debezium's envelopes become."""
+"""Rows within rows, like records of Avro, messages of Protobuf and envelopes of Debezium."""
 
 
 def full(part: Any) -> dict[str, Any]:
@@ -404,7 +404,7 @@ def test_a_table_is_partitioned_by_a_required_field_of_a_row_that_may_be_null(
 
 
 @pytest.mark.parametrize("method", ["write_table", "close"])
-def test_a_file_that_the_library_fails_to_write_is_dropped_without_a_word_on_stderr(
+def test_a_file_that_the_library_fails_to_write_is_dropped_silently(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], method: str
 ) -> None:
     with closing(make_table(tmp_path)) as store:

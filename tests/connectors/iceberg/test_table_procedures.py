@@ -1,4 +1,4 @@
-"""ALTER TABLE EXECUTE and CALL on Iceberg tables: what is left of files, snapshots and rows."""
+"""ALTER TABLE EXECUTE and CALL on Iceberg tables: the remaining files, snapshots and rows."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_compaction_leaves_the_rows_and_one_file_of_each_partition(
     assert rows(lake, 'SELECT count(*) FROM "t$snapshots"') == made
 
 
-def test_compaction_of_named_partitions_leaves_the_others_and_large_files_alone(
+def test_compaction_of_named_partitions_does_not_touch_other_partitions_or_large_files(
     lake: Engine,
 ) -> None:
     lake.run_script("""
@@ -86,7 +86,7 @@ def test_compaction_of_named_partitions_leaves_the_others_and_large_files_alone(
     ]
     error = refused(lake, "ALTER TABLE t EXECUTE optimize WHERE id = 1")
     assert (error.code, error.line, error.column) == ("NOT_SUPPORTED", 1, 41)
-    # A new partitioning places all rows anew.
+    # A new partitioning redistributes all rows.
     lake.run("ALTER TABLE t SET PROPERTIES partitioning = ARRAY['bucket(id, 1)']")
     lake.run("ALTER TABLE t EXECUTE optimize")
     assert rows(lake, 'SELECT spec_id, record_count FROM "t$files"') == [(1, 4)]
@@ -112,7 +112,7 @@ def test_a_compaction_that_fails_leaves_the_table_and_no_files(
         ("INSERT INTO t VALUES 3", 2, 3),
     ],
 )
-def test_a_compaction_goes_with_new_rows_and_not_with_changes_of_what_it_has_read(
+def test_a_compaction_runs_beside_new_rows_but_conflicts_with_changes_of_its_input(
     lake: Engine, monkeypatch: pytest.MonkeyPatch, other: str, left: int | None, after: int
 ) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; INSERT INTO t VALUES 2")
@@ -131,7 +131,7 @@ def test_a_compaction_goes_with_new_rows_and_not_with_changes_of_what_it_has_rea
     assert len(rows(lake, "SELECT * FROM t")) == after
 
 
-def test_expired_snapshots_go_with_the_files_that_only_they_had(
+def test_expired_snapshots_are_removed_with_their_exclusive_files(
     lake: Engine, tmp_path: Path
 ) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; INSERT INTO t VALUES 2")
@@ -143,7 +143,7 @@ def test_expired_snapshots_go_with_the_files_that_only_they_had(
     assert (rows(lake, "SELECT * FROM t"), len(files_of(tmp_path, ".parquet"))) == ([(1,), (2,)], 1)
     assert (
         len(files_of(tmp_path, ".avro")) == 4
-    )  # the list, what was added, and what was taken out of two
+    )  # the list, the added file, and the removed rows of two
 
 
 def test_files_that_another_table_knows_stay_when_snapshots_expire(
@@ -159,7 +159,7 @@ def test_files_that_another_table_knows_stay_when_snapshots_expire(
     assert rows(lake, "SELECT * FROM twin") == [(1,), (2,)]
 
 
-def test_a_table_goes_back_to_what_it_was_by_either_statement(lake: Engine) -> None:
+def test_a_table_is_rolled_back_by_either_statement(lake: Engine) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1")
     [(first,)] = rows(
         lake, 'SELECT snapshot_id FROM "t$snapshots" ORDER BY committed_at DESC LIMIT 1'
@@ -260,7 +260,7 @@ def test_errors_are_those_of_trino(
     assert (error.code, (error.line, error.column), error.message) == (code, place, message)
 
 
-def test_young_files_are_left_alone_whatever_is_asked_for(spark: Any, tmp_path: Path) -> None:
+def test_young_files_are_never_removed(spark: Any, tmp_path: Path) -> None:
     engine = Engine(spark=spark, catalog="lake")
     engine.add_catalog("lake", IcebergConnector(tmp_path))
     engine.run("CREATE TABLE t (id integer)")
@@ -281,7 +281,7 @@ def test_the_least_retention_is_a_span_of_time(tmp_path: Path, retention: Any) -
     assert caught.value.hint == "Give a datetime.timedelta that is not negative."
 
 
-def test_what_others_keep_where_a_table_has_its_files_is_no_orphan(
+def test_files_kept_by_other_owners_in_the_folder_of_a_table_are_not_orphans(
     lake: Engine, tmp_path: Path
 ) -> None:
     elsewhere = tmp_path.parent / "elsewhere"
@@ -305,7 +305,7 @@ def test_what_others_keep_where_a_table_has_its_files_is_no_orphan(
     ("when", "how"),
     [("expired_files", "a tag"), ("expired_files", "a rollback"), ("_commit", "a rollback")],
 )
-def test_a_snapshot_that_somebody_names_meanwhile_does_not_expire(
+def test_a_snapshot_that_gets_a_name_meanwhile_does_not_expire(
     lake: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, when: str, how: str
 ) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; INSERT INTO t VALUES 2")
@@ -340,7 +340,7 @@ def test_rows_are_sorted_by_a_uuid(lake: Engine) -> None:
     assert lake.table("s")["i"].to_pylist() == [2, 1, 3]
 
 
-def test_what_was_removed_is_answered_and_reported(lake: Engine, tmp_path: Path) -> None:
+def test_removed_files_are_returned_and_reported(lake: Engine, tmp_path: Path) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1; TRUNCATE TABLE t")
     result = lake.run("ALTER TABLE t EXECUTE expire_snapshots(retention_threshold => '0s')")
     assert result.table is not None

@@ -1,4 +1,4 @@
-"""Tables of version 3 that a Trino 483 has written: `trino_483.zip` has them and Trino's answers."""
+"""Tables of version 3 written by Trino 483: `trino_483.zip` has them and Trino's answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.connectors.iceberg.kit import Statement, by_pyiceberg, contents, tabl
 from tests.connectors.iceberg.test_runtime import with_lineage
 
 FOLDER = "/tmp/" + "trino-483-".ljust(195, "x")
-"""Where Trino has written them. Another folder with a name of this length can take its place."""
+"""The location where Trino wrote them. Another folder with a name of this length can replace it."""
 UPDATE_INSERT, UPDATE_DELETE = 4, 5
 TABLES = ["changes", "evolution"]
 
@@ -37,7 +37,7 @@ def answers(tmp_path: Path) -> dict[str, Any]:
 
 
 def moved(content: bytes, folder: bytes) -> bytes:
-    """Put another folder into the blocks of an Avro file, or into a file that is not compressed."""
+    """Replace the folder in the blocks of an Avro file, or in an uncompressed file."""
     if not content.startswith(b"Obj\x01"):
         return content.replace(FOLDER.encode(), folder)
     mark = content[-16:]

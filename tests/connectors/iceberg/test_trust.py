@@ -33,7 +33,7 @@ CLASSES = ("py-io-impl", "write.py-location-provider.impl", "s3.retry-strategy-i
 
 
 def rewrite(store: IcebergConnector, change: Callable[[dict[str, Any]], None]) -> None:
-    """Change the newest metadata file, as everybody can who may write to a shared warehouse."""
+    """Change the newest metadata file, like anyone with write access to a shared warehouse."""
     path = Path(table(store).metadata_location.removeprefix("file://"))
     metadata = json.loads(path.read_text())
     change(metadata)
@@ -46,7 +46,7 @@ def set_properties(store: IcebergConnector, **properties: str) -> None:
 
 @pytest.fixture
 def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[], bool]]:
-    """Offer a module for import, and tell whether it has run."""
+    """Offer a module for import, and return whether it has run."""
     folder = tmp_path / "modules"
     folder.mkdir()
     mark = tmp_path / "ran"
@@ -60,7 +60,7 @@ def hostile(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Callabl
 
 @pytest.fixture
 def server() -> Iterator[tuple[int, Callable[[], bool]]]:
-    """Listen on a port, and tell whether anybody has come."""
+    """Listen on a port, and return whether a connection arrived."""
     with closing(socket.create_server(("127.0.0.1", 0))) as listening:
         listening.setblocking(False)
 
@@ -368,7 +368,7 @@ class _Rest(BaseHTTPRequestHandler):
     def log_message(self, *_: Any) -> None: ...
 
 
-def test_of_a_rest_catalog_s_table_the_catalog_s_word_counts_and_not_its_properties(
+def test_the_catalog_of_a_rest_table_overrides_its_properties(
     tmp_path: Path, hostile: Callable[[], bool]
 ) -> None:
     with closing(make_table(tmp_path / "w")) as store:
@@ -411,15 +411,13 @@ def test_of_a_rest_catalog_s_table_the_catalog_s_word_counts_and_not_its_propert
 
 
 @pytest.mark.parametrize("properties", [5, "s3.endpoint", [("s3.endpoint", "x")], {1: "x"}])
-def test_properties_that_are_no_mapping_of_names_are_refused(
-    tmp_path: Path, properties: Any
-) -> None:
+def test_properties_that_do_not_map_names_are_refused(tmp_path: Path, properties: Any) -> None:
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: properties"):
         IcebergConnector(tmp_path, properties=properties)
 
 
 @pytest.mark.parametrize("catalog", [5, object(), SqlCatalog])
-def test_an_object_that_is_no_catalog_is_refused(catalog: Any) -> None:
+def test_an_object_that_is_not_a_catalog_is_refused(catalog: Any) -> None:
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: catalog"):
         IcebergConnector(catalog=catalog)
 

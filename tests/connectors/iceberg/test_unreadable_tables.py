@@ -1,4 +1,4 @@
-"""A table that cannot be read keeps no other one from being cleaned, and nothing of what it names is removed."""
+"""An unreadable table does not prevent the cleaning of others, and no file that it names is removed."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_table_that_cannot_be_read_keeps_no_other_one_from_being_cleaned(
     assert unmade.exists()
     assert len([path for path in kept if not path.exists()]) <= 1, "only what was removed above"
     assert by_pyiceberg(store) == [(1, "a", "x")]
-    # Without that table all is looked after again.
+    # Without that table, everything is cleaned again.
     store.catalog.drop_table(("default", "bad"))
     shutil.rmtree(bad.parents[1])
     assert [orphan.name for orphan in store.remove_orphans(timedelta())] == [str(unmade.parents[1])]
@@ -149,7 +149,7 @@ def execute(store: IcebergConnector, procedure: str, name: SchemaTableName = NAM
 @pytest.mark.parametrize(
     "damage", ["half of the metadata", "no manifest", "another server's manifests"]
 )
-def test_procedures_of_other_tables_say_what_was_left_out(
+def test_procedures_of_other_tables_report_skipped_tables(
     store: IcebergConnector, damage: str
 ) -> None:
     good = old_file(folder_of(store))
@@ -209,7 +209,7 @@ def test_a_table_that_cannot_be_read_does_not_claim_the_folder_of_another_one(
     assert [orphan.name for orphan in store.remove_orphans()] == [f"file://{good}"]
 
 
-def test_a_table_that_is_dropped_meanwhile_is_not_left_out(
+def test_a_table_dropped_meanwhile_is_not_reported_as_skipped(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good, folder = old_file(folder_of(store)), folder_of(store, BAD)

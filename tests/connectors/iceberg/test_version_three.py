@@ -1,4 +1,4 @@
-"""Tables of format version 3: deletion vectors, row lineage, defaults, and what others read of them."""
+"""Tables of format version 3: deletion vectors, row lineage, defaults, and other readers."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def content(store: IcebergConnector) -> Any:
 
 
 def vectors(store: IcebergConnector) -> dict[str, int]:
-    """Give the number of deleted rows by data file."""
+    """Return the number of deleted rows by data file."""
     entries = [entry.data_file for entry in content(store).deletes]
     found = {str(referenced_file(file)): file.record_count for file in entries}
     assert len(found) == len(entries), "a data file has one vector"
@@ -72,7 +72,7 @@ def vectors(store: IcebergConnector) -> dict[str, int]:
 
 
 def lineage(store: IcebergConnector) -> dict[int, tuple[int | None, int | None]]:
-    """Give the row id and the last sequence number of every row by its first column."""
+    """Return the row id and the last sequence number of every row by its first column."""
     statement = Statement(store)
     first = statement.metadata.get_column_handles(statement.session, statement.handle)[0]
     columns = [first, *(IcebergColumn(field.name, field.type, field) for field in LINEAGE)]
@@ -97,7 +97,7 @@ def ids(store: IcebergConnector) -> list[int]:
 
 @pytest.fixture
 def store(tmp_path: Path) -> IcebergConnector:
-    """Make a table with three files in two partitions."""
+    """Create a table with three files in two partitions."""
     store = make_table(tmp_path, partitioning=("p",), format_version=3)
     insert(store, rows(1, 2, 3))
     insert(store, rows(4, 5, 6, p="y"))
@@ -197,7 +197,7 @@ def test_position_deletes_of_version_2_are_joined_with_the_first_vector(tmp_path
     assert ids(store) == [5, 9]
 
 
-def test_equality_deletes_remain_beside_vectors(tmp_path: Path) -> None:
+def test_equality_deletes_coexist_with_vectors(tmp_path: Path) -> None:
     store = make_table(tmp_path, format_version=3)
     insert(store, rows(1, 2, 3, 4))
     schema = pa.schema([pa.field("id", pa.int64(), metadata={"PARQUET:field_id": "1"})])
@@ -313,7 +313,7 @@ def test_a_changed_row_keeps_its_row_id_and_gets_the_number_of_its_commit(
     delete(store, 9)
     before = lineage(store)
     del before[1], before[4]
-    # The second time, row 2 is in a file that has the column of row ids.
+    # The second time, row 2 is in a file with the column of row ids.
     for number, gone in ((10, 1), (11, 4)):
         statement = Statement(store)
         statement.begin_merge()
@@ -372,7 +372,7 @@ def test_a_table_with_a_column_of_a_reserved_name_is_written_without_lineage(
     assert contents(store) == [(2, 8)]
 
 
-def test_vectors_in_use_are_no_orphans_and_others_expire(store: IcebergConnector) -> None:
+def test_vectors_in_use_are_not_orphans_and_others_expire(store: IcebergConnector) -> None:
     delete(store, 1, 4)
     delete(store, 2)
     assert store.orphans(timedelta(0)) == []
@@ -429,7 +429,7 @@ def test_a_vector_is_removed_with_a_statement_that_is_rolled_back(store: Iceberg
     assert files(store) == before
 
 
-def test_a_full_disk_under_vectors_leaves_the_table_and_nothing_else(
+def test_a_full_disk_under_vectors_leaves_only_the_table(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before, own = files(store), contents(store)

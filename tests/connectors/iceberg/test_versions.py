@@ -1,4 +1,4 @@
-"""Snapshots of Iceberg tables: read as they were, and made the current one again."""
+"""Snapshots of Iceberg tables: read in their former state, and made current again."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_snapshot_is_read_by_its_id_by_a_tag_and_by_a_branch(store: Any) -> No
         ),
     ],
 )
-def test_what_points_at_no_snapshot_is_told_in_trino_s_words(
+def test_a_version_without_a_snapshot_is_reported_in_trinos_words(
     store: Any, version: Any, kind: str | None, code: str, message: str, hint: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:
@@ -149,7 +149,7 @@ def test_a_moment_is_looked_up_in_the_log(store: Any) -> None:
     assert (caught.value.hint or "").startswith("Its history begins at ")
 
 
-def test_a_snapshot_that_was_put_back_is_found_at_the_moments_when_it_was_current(
+def test_a_restored_snapshot_is_found_at_the_moments_when_it_was_current(
     store: Any,
 ) -> None:
     second = dt.datetime.fromtimestamp(table(store).history()[-1].timestamp_ms / 1000, dt.UTC)
@@ -182,7 +182,7 @@ def test_a_snapshot_has_the_columns_of_its_time(store: Any) -> None:
     statement.rollback()
 
 
-def test_a_snapshot_of_a_partitioned_table_is_read_though_the_partitioning_is_another_by_now(
+def test_a_snapshot_of_a_partitioned_table_is_read_after_a_change_of_the_partitioning(
     tmp_path: Path,
 ) -> None:
     made = make_table(tmp_path, partitioning=("p",))
@@ -209,7 +209,7 @@ def test_two_snapshots_are_read_in_one_transaction(store: Any) -> None:
     statement.rollback()
 
 
-def test_a_former_snapshot_that_a_statement_reads_is_no_reason_for_a_conflict(store: Any) -> None:
+def test_a_former_snapshot_that_a_statement_reads_does_not_cause_a_conflict(store: Any) -> None:
     statement = Statement(store)
     present = statement.handle
     statement.begin_merge()
@@ -229,7 +229,7 @@ def test_a_former_snapshot_that_a_statement_reads_is_no_reason_for_a_conflict(st
 # -- restoring
 
 
-def test_a_former_snapshot_becomes_the_current_one_and_none_is_lost(store: Any) -> None:
+def test_a_former_snapshot_becomes_current_and_no_snapshot_is_lost(store: Any) -> None:
     last, log = head(store), len(table(store).history())
     version = store.commit(restoring(store, store.first).transaction)
     assert version == ConnectorTableVersion(store.first)
@@ -240,7 +240,7 @@ def test_a_former_snapshot_becomes_the_current_one_and_none_is_lost(store: Any) 
     assert contents(store) == by_pyiceberg(store) == [(2, "a", "x"), (3, "a", "x")]
 
 
-def test_nothing_is_put_back_before_the_commit_and_after_a_rollback(store: Any) -> None:
+def test_nothing_is_restored_before_the_commit_or_after_a_rollback(store: Any) -> None:
     before = contents(store), head(store)
     statement = restoring(store, store.first)
     assert (contents(store), head(store)) == before
@@ -258,7 +258,7 @@ def test_the_time_before_the_first_snapshot_is_a_snapshot_without_rows(store: An
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_commit_of_others_is_in_the_way(store: Any, first: bool) -> None:
+def test_a_commit_of_another_session_is_a_conflict(store: Any, first: bool) -> None:
     statement = restoring(store, store.first if first else None)
     insert(store, rows(4))
     listed = set(files(store))
@@ -270,10 +270,10 @@ def test_a_commit_of_others_is_in_the_way(store: Any, first: bool) -> None:
 
 
 @pytest.mark.parametrize("first", [True, False])
-def test_a_commit_of_others_at_the_last_moment_is_in_the_way(
+def test_a_commit_of_another_session_at_the_last_moment_is_a_conflict(
     store: Any, first: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The catalog itself compares: whoever was faster has won, and nothing is tried again on top of that."""
+    """The catalog itself compares: the faster one wins, and nothing is retried on top of it."""
     statement = restoring(store, store.first if first else None)
     ask = statement.metadata._transaction.ask
 
@@ -283,12 +283,12 @@ def test_a_commit_of_others_at_the_last_moment_is_in_the_way(
         ask()
 
     monkeypatch.setattr(statement.metadata._transaction, "ask", asked)
-    # The action has bound the method by the transaction's attribute, which it looks up when it is done.
+    # The action has bound the method by the transaction's attribute, which it looks up at its end.
     assert refused(statement).code == "TRANSACTION_CONFLICT"
     assert contents(store) == [(2, "a", "x"), (3, "a", "x"), (4, "a", "x")]
 
 
-def test_a_table_that_was_made_anew_is_another_one(store: Any) -> None:
+def test_a_recreated_table_is_another_table(store: Any) -> None:
     statement = restoring(store, store.first)
     store.catalog.drop_table(("default", "t"))
     make = Statement(store)
@@ -297,15 +297,15 @@ def test_a_table_that_was_made_anew_is_another_one(store: Any) -> None:
     assert refused(statement).code == "TRANSACTION_CONFLICT"
 
 
-def test_a_snapshot_that_is_not_there_cannot_be_put_back(store: Any) -> None:
+def test_a_missing_snapshot_cannot_be_restored(store: Any) -> None:
     with pytest.raises(
         RowMergeError, match="INVALID_ARGUMENTS: Iceberg snapshot ID does not exists: 5"
     ):
         restoring(store, 5)
 
 
-def test_a_statement_that_has_read_what_was_put_back_meanwhile_is_refused(store: Any) -> None:
-    """Row 1 was deleted when it looked; it is there again, which no file that it has read says."""
+def test_a_statement_that_read_a_table_restored_meanwhile_is_refused(store: Any) -> None:
+    """Row 1 was deleted when it was read and is restored now, which no file read before shows."""
     statement = Statement(store)
     statement.begin_merge()
     assert 1 not in statement.ids()

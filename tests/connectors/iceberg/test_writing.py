@@ -1,4 +1,4 @@
-"""What the Iceberg connector writes: files, partitions, bounds, snapshots, and the definitions of tables."""
+"""The output of the Iceberg connector: files, partitions, bounds, snapshots, and definitions of tables."""
 
 from __future__ import annotations
 
@@ -184,7 +184,7 @@ def test_a_statement_makes_one_snapshot_whose_summary_counts_what_it_did(tmp_pat
     ]
     assert summaries[1]["engine-name"] == "rowmerge-nb"
     assert contents(store) == by_pyiceberg(store) == [(1, "b", "z"), (3, "c", "y")]
-    # Without fragments there is no snapshot.
+    # Without fragments, no snapshot is created.
     empty = Statement(store)
     empty.begin_merge()
     empty.finish()
@@ -273,7 +273,7 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
         writer = IcebergPageSink(Statement(store, many).handle, "q")
         for page in ({"id": [key], "v": ["v"], "p": ["p"]} for key in (1, 2, 3, 4, 1)):
             writer.append_page(pa.RecordBatch.from_pydict(page, schema=schema))
-        # The partition that waited longest is closed, and begun anew unless all of its rows were gathered.
+        # The partition that waited longest is closed, and reopened unless all of its rows were gathered.
         assert len(writer.finish()) == file_count
 
 
@@ -313,7 +313,7 @@ def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_pa
     ).to_pylist()
     assert one == two != three
     assert insert_place.bucket_count == file_place.bucket_count
-    # Without partitions inserted rows have no layout.
+    # Without partitions, inserted rows have no layout.
     create(store, name=SchemaTableName("default", "plain"))
     plain = Statement(store, SchemaTableName("default", "plain"))
     assert plain.metadata.get_insert_layout(plain.session, plain.handle) is None
@@ -422,7 +422,7 @@ def test_tables_of_version_1_are_read_and_inserted_into_and_their_rows_are_not_c
         statement.metadata.get_merge_row_id_column_handle(statement.session, statement.handle)
 
 
-def test_rows_are_counted_by_the_snapshot_where_none_is_deleted_and_bounded_where_some_are(
+def test_the_snapshot_counts_rows_exactly_without_deletes_and_as_a_bound_with_deletes(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path)
@@ -459,7 +459,7 @@ def test_rows_are_counted_by_the_snapshot_where_none_is_deleted_and_bounded_wher
     assert contents(store) == [(9, "a", "x")]
 
 
-def test_names_are_found_whatever_their_case_and_two_alike_are_refused(tmp_path: Path) -> None:
+def test_names_are_found_in_any_case_and_two_equal_ones_are_refused(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1))
     store.catalog.create_namespace("Shop")
@@ -507,7 +507,7 @@ def test_a_catalog_of_pyiceberg_s_may_be_given_or_named(tmp_path: Path) -> None:
     assert contents(named) == [(1, "a", "x")]
     given = IcebergConnector(catalog=named.catalog)
     assert contents(given) == [(1, "a", "x")]
-    # A foreign catalog's tables leave their files when they are dropped.
+    # Tables of a foreign catalog keep their files when they are dropped.
     kept = files(store)
     statement = Statement(given)
     statement.metadata.drop_table(statement.session, statement.handle)
@@ -558,7 +558,7 @@ def test_a_table_is_adopted_by_its_metadata_file(tmp_path: Path) -> None:
     assert contents(store) == [(1, "a", "x"), (2, "a", "x")], "what was adopted is not removed"
 
 
-def test_without_pyiceberg_a_sentence_names_the_install_command(
+def test_a_missing_pyiceberg_is_reported_with_the_install_command(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import sys

@@ -1,4 +1,4 @@
-"""What the tests of both databases share: a database to talk to directly, and a merge without Spark."""
+"""Helpers of the tests of both databases: a direct connection, and a merge without Spark."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ SESSION = ConnectorSession("q1")
 
 @dataclass
 class Database:
-    """A connector, and a session of somebody else.
+    """A connector, and a session of another program.
 
     Args:
         kind: ``sqlite`` or ``postgresql``.
-        schema: where tables are.
+        schema: the schema of the tables.
         kept: the session for `sql` and `rows`, if one is kept for them: connecting to a server takes as long as many statements.
     """
 
@@ -40,7 +40,7 @@ class Database:
     kept: DatabaseSession | None = None
 
     def session(self) -> DatabaseSession:
-        """Return a session with the search path that other programs' sessions have."""
+        """Return a session with the search path of other programs' sessions."""
         session = self.connector.store.connect(writing=True)
         if self.kind == "postgresql":
             session.execute('SET search_path TO "$user", public')
@@ -70,7 +70,7 @@ class Database:
         return SchemaTableName(self.schema, table)
 
     def leftovers(self) -> list[str]:
-        """Give all stages, held or not."""
+        """Return all stages, held or not."""
         if self.kind == "sqlite":
             from pathlib import Path
 
@@ -89,7 +89,7 @@ class Database:
 
 
 class Statement:
-    """A statement on its way, step by step as the engine takes them; whatever travels to tasks is pickled."""
+    """A statement in the steps of the engine; everything that goes to tasks is pickled."""
 
     def __init__(self, database: Database, table: str) -> None:
         self.database, self.connector = database, database.connector
@@ -110,7 +110,7 @@ class Statement:
         )
 
     def read(self, *names: str, row_id: bool = False, **domains: ColumnDomain) -> pa.Table:
-        """Read columns, all of them by default, as tasks do."""
+        """Read columns, by default all, like tasks."""
         wanted = [c for c in self.columns() if not names or c.name in names]
         if row_id:
             wanted.append(self.metadata.get_merge_row_id_column_handle(SESSION, self.handle))
@@ -144,9 +144,9 @@ class Statement:
         )
 
     def page(self, rows: Sequence[tuple[Any, ...]], *, current: bool = False) -> pa.RecordBatch:
-        """Make a sink's page of rows: the table's values, operation, in the current era the case number, and the old key (or None).
+        """Build a sink's page of rows: the table's values, operation, in the current era the case number, and the old key (or None).
 
-        The rest of a row id (PostgreSQL: the row's version) is taken from the table as it is read now.
+        The rest of a row id (PostgreSQL: the row's version) is that of the table's current state.
         """
         columns = self.columns()
         kind = self.metadata.get_merge_row_id_column_handle(SESSION, self.handle).type.arrow
@@ -175,7 +175,7 @@ class Statement:
 
 
 def _key(row_id: Any) -> Any:
-    """Give the key of a row id without what belongs to the row's version."""
+    """Return the key of a row id without the row's version."""
     if not isinstance(row_id, dict):
         return row_id
     values = tuple(value for name, value in row_id.items() if name != "$version")
@@ -189,7 +189,7 @@ def merge(
     updated: dict[int, list[str]] | None = None,
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
-    """Run a whole merge; roll back what fails."""
+    """Run a whole merge; roll back failures."""
     statement = Statement(database, table)
     try:
         statement.begin(updated)

@@ -1,4 +1,4 @@
-"""Disks that are full, servers that go away, passwords that are wrong: every error names the store, the object and the next step."""
+"""Full disks, vanished servers and wrong passwords: every error names the store, the object and the next step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def refused(call: Any) -> RowMergeError:
     return caught.value
 
 
-def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(
+def test_a_database_file_that_cannot_grow_is_reported_and_stays_unchanged(
     lite: Database, monkeypatch: Any
 ) -> None:
     lite.sql(
@@ -61,7 +61,7 @@ def test_a_database_file_that_may_not_grow_is_told_and_stays_as_it_was(
 @pytest.mark.skipif(
     not Path("/dev/full").exists(), reason="there is no /dev/full, a file that is always full"
 )
-def test_a_full_disk_under_the_staged_rows_is_told(lite: Database, monkeypatch: Any) -> None:
+def test_a_full_disk_under_the_staged_rows_is_reported(lite: Database, monkeypatch: Any) -> None:
     lite.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, note varchar)",
         "INSERT INTO shelf VALUES (1, 'a')",
@@ -85,7 +85,7 @@ def test_a_full_disk_under_the_staged_rows_is_told(lite: Database, monkeypatch: 
 
 
 class Full(type(Path())):  # type: ignore[misc]
-    """The path of a file that is always full, which nobody removes."""
+    """The path of a file that is always full and never removed."""
 
     def __str__(self) -> str:
         return "/dev/full"
@@ -94,7 +94,7 @@ class Full(type(Path())):  # type: ignore[misc]
         assert missing_ok
 
 
-def test_staged_rows_that_the_driver_does_not_see_are_told(lite: Database) -> None:
+def test_staged_rows_invisible_to_the_driver_are_reported(lite: Database) -> None:
     lite.sql("CREATE TABLE shelf (sku int PRIMARY KEY)")
     statement = Statement(lite, "shelf")
     statement.begin()
@@ -147,7 +147,9 @@ def tiny(pg: Database, postgresql: str, tmp_path_factory: Any) -> Iterator[Datab
         subprocess.run(["umount", str(disk)], check=True)
 
 
-def test_a_full_disk_of_the_server_is_told_and_the_table_stays_as_it_was(tiny: Database) -> None:
+def test_a_full_disk_of_the_server_is_reported_and_the_table_stays_unchanged(
+    tiny: Database,
+) -> None:
     tiny.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY, note text)", "INSERT INTO shelf VALUES (1, 'a')"
     )
@@ -163,7 +165,7 @@ def test_a_full_disk_of_the_server_is_told_and_the_table_stays_as_it_was(tiny: D
     assert content(tiny) == [(1, "later")]
 
 
-def test_a_server_that_ends_the_connection_is_told_and_nothing_is_changed(pg: Database) -> None:
+def test_a_connection_ended_by_the_server_is_reported_and_nothing_changes(pg: Database) -> None:
     pg.sql("CREATE TABLE shelf (sku int PRIMARY KEY)", "INSERT INTO shelf VALUES (1)")
     statement = Statement(pg, "shelf")
     statement.begin()
@@ -182,7 +184,7 @@ def test_a_server_that_ends_the_connection_is_told_and_nothing_is_changed(pg: Da
     assert pg.leftovers() == []
 
 
-def test_a_password_that_is_wrong_is_told_and_not_shown(pg: Database, postgresql: str) -> None:
+def test_a_wrong_password_is_reported_but_not_shown(pg: Database, postgresql: str) -> None:
     rules = Path(pg.rows("SELECT current_setting('hba_file') AS f")[0][0])
     before = rules.read_text("utf-8")
     pg.sql("DROP ROLE IF EXISTS ann", "CREATE ROLE ann LOGIN PASSWORD 'right'")
@@ -203,7 +205,7 @@ def test_a_password_that_is_wrong_is_told_and_not_shown(pg: Database, postgresql
     assert SECRET not in str(error) + repr(error) + repr(error.__context__)
 
 
-def test_a_server_without_room_for_a_connection_is_told(pg: Database, postgresql: str) -> None:
+def test_a_server_without_free_connections_is_reported(pg: Database, postgresql: str) -> None:
     pg.sql("DROP ROLE IF EXISTS lone", "CREATE ROLE lone LOGIN CONNECTION LIMIT 0")
     error = refused(
         PostgresConnector(postgresql.replace("user=postgres", "user=lone")).store.connect
@@ -213,7 +215,7 @@ def test_a_server_without_room_for_a_connection_is_told(pg: Database, postgresql
     assert "max_connections" in str(error.hint)
 
 
-def test_a_table_that_is_dropped_meanwhile_is_told(lite: Database) -> None:
+def test_a_table_dropped_meanwhile_is_reported(lite: Database) -> None:
     lite.sql("CREATE TABLE shelf (sku int PRIMARY KEY)", "INSERT INTO shelf VALUES (1)")
     error = refused(
         lambda: merge(lite, "shelf", [(3, 3, 1)], meanwhile=lambda: lite.sql("DROP TABLE shelf"))

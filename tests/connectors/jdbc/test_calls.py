@@ -1,4 +1,4 @@
-"""SQLite and PostgreSQL through the contract, without Spark: what holds of both."""
+"""SQLite and PostgreSQL through the contract, without Spark: their common behavior."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_deletes_updates_and_inserts_are_applied_together(shelf: Database) -> No
     assert shelf.leftovers() == []
 
 
-def test_in_the_current_era_a_clause_writes_its_own_columns_alone(shelf: Database) -> None:
+def test_a_clause_of_the_current_era_writes_only_its_own_columns(shelf: Database) -> None:
     rows = [
         (1, 99, "wrong", 3, 0, 1),
         (2, 99, "right", 3, 1, 2),
@@ -124,7 +124,7 @@ def test_an_exchange_of_values_that_other_rows_follow_is_refused(database: Datab
     error = failed(database, [(2, "a", 3, 1), (1, "b", 3, 2)])
     assert error.code == "NOT_SUPPORTED"
     assert "item" in error.message
-    # Values that nobody follows may be exchanged all the same.
+    # Unreferenced values may be exchanged anyway.
     merge(database, "shelf", [(1, "b", 3, 1), (2, "a", 3, 2)])
     assert content(database) == [(1, "b"), (2, "a")]
     assert content(database, "item") == [(1,), (2,)]
@@ -169,7 +169,7 @@ STAMPING = {
 
 
 @pytest.mark.parametrize("stamped", [True, False])
-def test_what_triggers_make_of_the_rows_is_told_to_be_in_no_report(
+def test_the_report_notes_that_it_lacks_the_effects_of_triggers(
     database: Database, stamped: bool
 ) -> None:
     database.sql(
@@ -201,7 +201,7 @@ SKIPPING = {
 
 
 @pytest.mark.parametrize("row", [(10, "b", 1, None), (9, "c", 3, 9), (None, None, 2, 9)])
-def test_rows_that_a_trigger_leaves_out_are_told_as_what_they_are(
+def test_rows_skipped_by_a_trigger_are_reported_as_such(
     database: Database, row: tuple[Any, ...]
 ) -> None:
     events = {"INSERT": "new", "UPDATE": "new", "DELETE": "old"}
@@ -266,7 +266,7 @@ def test_rows_of_attempts_that_no_fragment_names_do_not_count(shelf: Database) -
 
 
 @pytest.mark.parametrize("step", ["begin", "store", "finish sink", "finish"])
-def test_a_rollback_after_any_step_leaves_the_table_as_it_was(shelf: Database, step: str) -> None:
+def test_a_rollback_after_any_step_leaves_the_table_unchanged(shelf: Database, step: str) -> None:
     before = content(shelf)
     statement = Statement(shelf, "shelf")
     statement.begin()
@@ -317,7 +317,7 @@ def test_a_stage_of_which_a_part_is_missing_is_not_applied(shelf: Database) -> N
     "change", ["UPDATE shelf SET qty = 5 WHERE sku = 2", "DELETE FROM shelf WHERE sku = 2"]
 )
 @pytest.mark.parametrize("row", [(2, 21, "A2", 3, 2), (None, None, None, 2, 2)])
-def test_a_row_that_another_session_changes_meanwhile_is_a_conflict(
+def test_a_row_changed_by_another_session_meanwhile_is_a_conflict(
     shelf: Database, change: str, row: Any
 ) -> None:
     error = failed(shelf, [row, (1, 11, "A1", 3, 1)], meanwhile=lambda: shelf.sql(change))
@@ -338,7 +338,7 @@ def test_a_row_that_another_session_changes_meanwhile_is_a_conflict(
         ((2, 1, None, 3, 1), r"UNIQUE constraint failed|duplicate key value"),
     ],
 )
-def test_a_broken_constraint_is_told_in_the_databases_words(
+def test_a_violated_constraint_is_reported_in_the_databases_words(
     shelf: Database, row: Any, words: str
 ) -> None:
     error = failed(shelf, [row])
@@ -348,7 +348,7 @@ def test_a_broken_constraint_is_told_in_the_databases_words(
     assert re.search(words, error.message)
 
 
-def test_a_broken_foreign_key_is_told(database: Database) -> None:
+def test_a_violated_foreign_key_is_reported(database: Database) -> None:
     database.sql(
         "CREATE TABLE shelf (sku int PRIMARY KEY)",
         "CREATE TABLE item (sku int REFERENCES shelf (sku))",
@@ -434,7 +434,7 @@ VALUES: dict[str, list[Any]] = {
 
 @pytest.mark.each_pair
 @pytest.mark.parametrize("kind", VALUES)
-def test_values_of_every_type_come_back_as_they_were_written(database: Database, kind: str) -> None:
+def test_values_of_every_type_are_read_back_as_written(database: Database, kind: str) -> None:
     create(database, "all_types", {"id": "bigint", "Value": kind}, primary_key=("ID",))
     values = [*VALUES[kind], None]
     column = pa.array(values, parse_type(kind).arrow)
@@ -597,7 +597,7 @@ def test_a_column_that_the_database_computes_is_read_and_not_assigned(database: 
     assert "computed" in failed(database, [(1, 6, 12, 3, 0, 1)], {0: ["twice"]}).message
 
 
-def test_a_default_stands_in_for_null_where_null_may_not_be(database: Database) -> None:
+def test_a_default_replaces_null_in_columns_that_refuse_null(database: Database) -> None:
     database.sql("CREATE TABLE shelf (sku int PRIMARY KEY, qty int NOT NULL DEFAULT 7)")
     merge(database, "shelf", [(1, None, 1, None), (2, 3, 1, None)])
     assert content(database) == [(1, 7), (2, 3)]

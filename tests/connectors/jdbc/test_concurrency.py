@@ -1,4 +1,4 @@
-"""Several sessions change one row at once, in threads and in processes: no change is lost, and who loses is told so."""
+"""Concurrent changes of one row by several sessions, in threads and processes: no change is lost, and losers get an error."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ THREADS, TURNS = 3, 4
 
 
 def increments(database: Database, turns: int) -> list[str]:
-    """Add one to the only row, some times; gives what became of each."""
+    """Add one to the only row several times; return the outcome of each."""
     told = []
     for _ in range(turns):
         try:
@@ -30,7 +30,7 @@ def increments(database: Database, turns: int) -> list[str]:
 
 
 def add_one(database: Database) -> None:
-    """Read, stage and apply in one statement, as the engine does."""
+    """Read, stage and apply in one statement, like the engine."""
     statement = Statement(database, "counter")
     try:
         statement.begin()
@@ -107,7 +107,7 @@ def test_increments_of_several_processes_are_never_lost(counter: Database) -> No
     check(counter, told)
 
 
-def test_of_two_statements_that_read_the_same_row_one_wins(counter: Database) -> None:
+def test_one_of_two_statements_that_read_the_same_row_wins(counter: Database) -> None:
     first, second = Statement(counter, "counter"), Statement(counter, "counter")
     fragments = []
     for statement, value in ((first, 10), (second, 20)):

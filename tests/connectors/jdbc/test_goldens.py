@@ -1,9 +1,9 @@
-"""Statements that were recorded on Trino 476, run against SQLite and PostgreSQL.
+"""Statements recorded on Trino 476, run on SQLite and PostgreSQL.
 
-Of each kind one statement runs (`cases_on`), with ``--long`` all of them.
+One statement of each kind runs (`cases_on`); with ``--long``, all of them.
 
-The tables of the recording have no primary key. Here the target has one more column, which the database numbers by itself; it is the last one
-and left out of what is compared, and an INSERT without a list of columns gets one. The rows are read by the connector and by another program.
+The recorded tables have no primary key. Here the target has one more column, numbered by the database. It is the last one,
+is not compared, and an INSERT without a column list gets one. The connector and another program read the rows.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ IN_PLACE = {
     "dup-two-delete-clauses",
     "part-duplicates-two-clauses",
 }
-"""Two clauses change one row. Trino recorded it on a store that deletes and inserts, and holds two versions of the row thereafter; a row that is
-changed in place has one, and which one it were would depend on the order of rows: the statement fails."""
+"""Two clauses change one row. Trino's store deletes and inserts, and then holds two versions of the row. A row
+changed in place has one version, which would depend on the order of rows, so the statement fails."""
 
 WITHOUT_A_LIST = {"insert-no-list-too-few", "insert-no-list-too-many"}
-"""They are about an INSERT without a list of columns, which here gets one."""
+"""They are about an INSERT without a column list, which gets one here."""
 
 
 ON_DATABASES = [

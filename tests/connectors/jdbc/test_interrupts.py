@@ -1,4 +1,4 @@
-"""Interrupts of the keyboard while a driver works."""
+"""Keyboard interrupts while a driver works."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def interrupt_within_the_next_call(monkeypatch: pytest.MonkeyPatch) -> None:
             if pending:
                 pending.clear()
                 os.kill(os.getpid(), signal.SIGINT)
-                # The interrupt is dealt with beside the call.
+                # The interrupt is handled beside the call.
                 waiting.wait(0.1)
             return function(*given, **named)
 

@@ -1,4 +1,4 @@
-"""A driver that is killed at any step of a statement: the table holds the rows of before or of after, and the next statement works."""
+"""A driver killed at any step of a statement: the table has the rows from before or after it, and the next statement works."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ CHILD = "import sys; from tests.connectors.jdbc.test_kills import die_at; die_at
 
 
 def die_at(kind: str, where: str, step: str) -> None:
-    """Change every row, and be killed behind a step."""
+    """Change every row, and get killed after a step."""
     database = opened(kind, where)
     if kind == "sqlite":
-        # With a small cache changed pages go to the file before the commit, and only SQLite's journal knows what they were.
+        # With a small cache, changed pages go to the file before the commit, and only SQLite's journal has the former ones.
         store: Any = type(database.connector.store)
         connect = store.connect
 
@@ -82,7 +82,7 @@ def test_a_driver_that_is_killed_leaves_the_rows_of_before_or_those_of_after(
     assert sorted(found["id"]) == list(range(ROWS))
     assert set(found["v"]) == {7 if after else 1}
     end = time.monotonic() + 20
-    # A server notices in a moment that its client is gone.
+    # A server soon notices the end of its client.
     while not after and not database.connector.orphans() and time.monotonic() < end:
         time.sleep(0.1)
     assert [bool(database.leftovers()), len(database.connector.orphans())] == (

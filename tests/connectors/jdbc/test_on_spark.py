@@ -51,7 +51,7 @@ def engine(spark: Any, database: Database) -> Iterator[Engine]:
 
 
 def keyed(script: str) -> str:
-    """Give the documents' tables a primary key, which a database needs to change rows."""
+    """Add a primary key to the documents' tables, which a database needs to change rows."""
     return script.replace("partitioned_by = ARRAY['address']", "primary_key = ARRAY['customer']")
 
 
@@ -134,7 +134,7 @@ def test_schemas_are_made_and_removed_where_there_are_several(
 
 @dataclass(frozen=True)
 class DyingSinks(JdbcPageSinkProvider):
-    """Makes sinks of which one takes the whole task down with it, after its rows were staged."""
+    """Creates sinks, one of which kills its task after its rows were staged."""
 
     died: str
 
@@ -404,7 +404,7 @@ def stock(engine: Engine, database: Database) -> Engine:
 STOCK = "SELECT id, qty, name, code FROM stock ORDER BY id"
 
 
-def test_the_database_fills_what_an_insert_leaves_out_and_null_stays_null(
+def test_the_database_fills_columns_omitted_by_an_insert_and_null_stays_null(
     stock: Engine, database: Database
 ) -> None:
     assert stock.run("INSERT INTO stock (id) VALUES 2, 3").count == 2
@@ -426,7 +426,7 @@ def test_the_database_fills_what_an_insert_leaves_out_and_null_stays_null(
 def test_an_insert_of_a_merge_puts_null_where_it_names_no_column(
     stock: Engine, database: Database
 ) -> None:
-    """As in Trino, whose MERGE writes all columns; where NULL may not stand the database's default stands in for it."""
+    """As in Trino, whose MERGE writes all columns; the database's default replaces NULL in columns that refuse it."""
     merge = "MERGE INTO stock t USING (VALUES 1, 2) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
     result = stock.run(merge)
     assert result.count == 1
@@ -434,7 +434,7 @@ def test_an_insert_of_a_merge_puts_null_where_it_names_no_column(
     notice = result.trace.notices[0].message
     assert notice.startswith("qty and name of a new row will be NULL: a MERGE does not use")
     assert "(qty 7 and name 'new'" in notice
-    # The database puts 'x' where NULL is not allowed.
+    # The database stores 'x' if NULL is not allowed.
     row = next(line for line in result.text("rows").splitlines() if line.startswith("+"))
     assert row.split()[1:5] == ["2", "NULL", "NULL", "(store)"]
     named = stock.run(merge.replace("(id) VALUES (s.id)", "VALUES (s.id + 1, 1, 'b', 'c')"))
@@ -461,7 +461,7 @@ def test_a_check_of_the_database_ends_a_statement_and_leaves_the_table(
         assert database.leftovers() == []
 
 
-def test_nobody_tells_what_the_database_fills(stock: Engine) -> None:
+def test_defaults_filled_by_the_database_are_not_reported(stock: Engine) -> None:
     insert = "INSERT INTO stock (id) VALUES (2)"
     error = failing(stock, f"{insert} RETURNING id, qty", dialect="extended")
     assert error.code == "NOT_SUPPORTED"
@@ -483,7 +483,7 @@ def test_nobody_tells_what_the_database_fills(stock: Engine) -> None:
     )
 
 
-def test_nobody_tells_what_the_database_fills_for_the_insert_of_a_merge(
+def test_defaults_filled_by_the_database_for_the_insert_of_a_merge_are_not_reported(
     stock: Engine, database: Database
 ) -> None:
     merge = "MERGE INTO stock t USING (VALUES 1, 2) AS s (id) ON t.id = s.id WHEN MATCHED THEN UPDATE SET qty = 6 WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"
@@ -515,7 +515,7 @@ def test_nobody_tells_what_the_database_fills_for_the_insert_of_a_merge(
     assert database.leftovers() == []
 
 
-def test_columns_have_no_defaults_that_trino_would_show_and_get_none(stock: Engine) -> None:
+def test_columns_have_no_defaults_visible_to_trino_and_get_none(stock: Engine) -> None:
     error = failing(stock, "ALTER TABLE stock ADD COLUMN more int DEFAULT 1", dialect="extended")
     assert error.message == "Catalog 'db' does not support default value for column name 'more'"
     assert "DEFAULT" not in str(stock.run("SHOW CREATE TABLE stock").explained)
@@ -524,7 +524,7 @@ def test_columns_have_no_defaults_that_trino_would_show_and_get_none(stock: Engi
 @pytest.mark.parametrize(
     "statement", ["SELECT * FROM shelf", "DELETE FROM shelf WHERE place + 0 < 10"]
 )
-def test_a_value_that_is_none_of_its_column_is_told_with_the_next_step(
+def test_an_invalid_value_of_a_column_is_reported_with_the_next_step(
     engine: Engine, database: Database, statement: str
 ) -> None:
     if database.kind == "postgresql":

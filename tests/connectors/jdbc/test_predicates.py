@@ -1,4 +1,4 @@
-"""Predicates in the database: no row that matters is left out, and where databases compare as the engine does, no other comes along."""
+"""Predicates in the database never omit relevant rows, and if the database compares like the engine, they return no others."""
 
 from __future__ import annotations
 
@@ -112,16 +112,16 @@ EXACT = {
     "varchar(4)",
     "date",
 }
-"""Types of which no row comes along that does not matter, whatever the domain."""
+"""Types for which no irrelevant row is returned, for any domain."""
 ALSO = {
     "sqlite": {"varbinary"},
     "postgresql": {"timestamp(6)", "timestamp(3)", "timestamp(6) with time zone", "time(6)", "decimal(38,10)", "double", "real", "varbinary"},
 }  # fmt: skip
 EXAMPLES = int(os.environ.get("ROWMERGE_EXAMPLES", "60"))
 LISTS_ONLY = {"char(4)", "uuid"}
-"""Types that are compared by equality alone."""
+"""Types compared only by equality."""
 RANGES_ONLY = {"timestamp(6)", "timestamp(3)"}
-"""Types that SQLite compares by order alone: a list of values becomes a range."""
+"""Types that SQLite compares only by order: a list of values becomes a range."""
 
 
 def matters(value: Any, domain: ColumnDomain) -> bool:
@@ -133,7 +133,7 @@ def matters(value: Any, domain: ColumnDomain) -> bool:
 
 
 @pytest.mark.trial
-def test_no_row_that_matters_is_left_out(database: Database) -> None:
+def test_no_relevant_row_is_omitted(database: Database) -> None:
     names = {kind: f"v{number}" for number, kind in enumerate(VALUES)}
     create(
         database,
@@ -201,7 +201,7 @@ def test_texts_are_not_compared_by_the_locale_of_their_column(pg: Database) -> N
     folded.rollback()
 
 
-def test_texts_of_a_database_that_is_not_of_unicode_are_compared_by_equality_alone(
+def test_texts_of_a_non_unicode_database_are_compared_only_by_equality(
     pg: Database, postgresql: str
 ) -> None:
     from rowmerge_nb import PostgresConnector
@@ -225,7 +225,7 @@ def test_texts_of_a_database_that_is_not_of_unicode_are_compared_by_equality_alo
     pg.sql("DROP DATABASE latin")
 
 
-def test_columns_of_sqlite_with_a_collation_of_their_own_are_ordered_by_bytes_all_the_same(
+def test_columns_of_sqlite_with_their_own_collation_are_ordered_by_bytes_anyway(
     lite: Database,
 ) -> None:
     lite.sql(

@@ -1,6 +1,6 @@
-"""Random statements whose target is a table of a database, compared with the oracle.
+"""Random statements with a target in a database, compared with the oracle.
 
-``ROWMERGE_RANDOM_STATEMENTS=1000`` runs more of them, ``ROWMERGE_RANDOM_SEED`` others. The table is read by the connector and by another program.
+``ROWMERGE_RANDOM_STATEMENTS=1000`` runs more of them, ``ROWMERGE_RANDOM_SEED`` others. The connector and another program read the table.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ USUAL = {"sqlite": range(15), "postgresql": range(15, 30)}
 
 
 class StoreUnderTest(TableUnderTest):
-    """The engine with the target in a database: random tables have no key, so that one is added, and left out of what is compared."""
+    """The engine with the target in a database: random tables have no key, so one is added and not compared."""
 
     name = "rowmerge_nb on a database"
 
@@ -82,7 +82,7 @@ class StoreUnderTest(TableUnderTest):
         return own
 
     def adapted(self, scenario: Scenario) -> Scenario:
-        """Have the statement name the columns that it inserts, and the oracle know the paradigm."""
+        """Let the statement name the columns that it inserts, and set the paradigm of the oracle."""
         scenario = super().adapted(scenario)
         settings = replace(scenario.settings, partitioned_by=())
         return naming_inserted_columns(replace(scenario, settings=settings))

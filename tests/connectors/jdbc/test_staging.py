@@ -1,4 +1,4 @@
-"""What sinks stage of a page."""
+"""Rows of a page that sinks stage."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rowmerge_nb.spi import Era, PageLayout
 
 
 class Staged:
-    """A page sink that keeps what it is to stage."""
+    """A page sink that keeps its rows instead of staging them."""
 
     def stage(
         self, page: pa.RecordBatch, operations: pa.Array, cases: pa.Array | None, row_ids: pa.Array

@@ -99,7 +99,7 @@ def test_the_halves_of_an_update_in_the_current_era_are_taken_too() -> None:
     assert rows_of(store) == [(0, "n0"), (1, "moved"), (2, "n2"), (3, "n3")]
 
 
-def test_a_rolled_back_transaction_leaves_the_table_as_it_was() -> None:
+def test_a_rolled_back_transaction_leaves_the_table_unchanged() -> None:
     store = connector()
     transaction = store.begin_transaction()
     meta = store.get_metadata(transaction)
@@ -131,7 +131,7 @@ def test_the_second_of_two_concurrent_merges_gets_a_conflict() -> None:
     assert store.read(NAME).num_rows == 5
 
 
-def test_another_order_of_rows_and_other_page_cuts_give_the_same_table() -> None:
+def test_the_table_is_the_same_for_another_order_of_rows_and_other_page_cuts() -> None:
     rows = [(0, None, 2, 0), (1, None, 2, 1), (1, "b", 1, None), (5, "e", 1, None), (2, "z", 3, 2)]
     contents = []
     for seed in range(10):
@@ -305,7 +305,7 @@ def test_the_paradigm_is_the_tables_unless_the_statement_asks_for_another() -> N
     )
 
 
-def test_an_aborted_sink_has_nothing_to_give() -> None:
+def test_an_aborted_sink_returns_nothing() -> None:
     sink = MemoryMergeSink(2)
     sink.store_merged_rows(sink_page([(1, "a", 1, None), (0, None, 2, 1), (2, "b", 3, 2)]))
     sink.abort()

@@ -1,4 +1,4 @@
-"""Statements on one memory table beside each other: appends go beside everything, changes wait for each other in a queue."""
+"""Concurrent statements on one memory table: appends run beside everything, changes wait for each other in a queue."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def ids(connector: MemoryConnector) -> list[int]:
 
 
 class Append:
-    """An INSERT whose finish call and commit are made one by one."""
+    """An INSERT whose finish call and commit are separate steps."""
 
     def __init__(self, connector: MemoryConnector, *keys: int) -> None:
         self.statement = statement(connector)
@@ -120,7 +120,7 @@ def test_a_transaction_may_begin_while_another_thread_looks_for_a_version() -> N
     assert len(connector._transactions) == 1 + len(threads)
 
 
-def test_an_append_goes_behind_a_change_and_a_change_fails_beside_an_append() -> None:
+def test_an_append_follows_a_change_but_a_change_fails_after_an_append() -> None:
     connector = store()
     append, change = Append(connector, 1), statement(connector)
     change.merge(Changes(updated=((0, {"v": "changed"}),)))
@@ -134,7 +134,7 @@ def test_an_append_goes_behind_a_change_and_a_change_fails_beside_an_append() ->
     assert ids(connector) == [0, 1]
 
 
-def test_an_append_goes_behind_truncate_and_a_restored_version() -> None:
+def test_an_append_follows_truncate_and_a_restored_version() -> None:
     connector = store()
     first = connector.versions(NAME)[0]
     Append(connector, 5).finish().commit()
@@ -169,7 +169,7 @@ def test_a_comment_does_not_matter_to_an_append_and_stays() -> None:
 
 
 @pytest.mark.parametrize("other", ["drop", "drop and create", "add a column", "register"])
-def test_an_append_to_a_table_that_is_another_one_by_now_conflicts(other: str) -> None:
+def test_an_append_to_a_recreated_table_conflicts(other: str) -> None:
     for finished in (True, False):
         connector = store()
         append = Append(connector, 1)
@@ -204,7 +204,7 @@ def evolved(connector: MemoryConnector, key: int, column: str) -> PageStatement:
 
 
 @pytest.mark.parametrize("change", ["merge", "merge that adds a column", "truncate", "append"])
-def test_a_change_of_a_table_that_got_columns_meanwhile_conflicts(change: str) -> None:
+def test_a_change_of_a_table_with_columns_added_meanwhile_conflicts(change: str) -> None:
     connector = store()
     slow = statement(connector)
     evolved(connector, 1, "w").commit()
@@ -226,7 +226,7 @@ def test_a_change_of_a_table_that_got_columns_meanwhile_conflicts(change: str) -
     assert connector.read(NAME).column_names == ["id", "v", "w"]
 
 
-def test_a_change_of_a_table_that_lost_columns_meanwhile_conflicts() -> None:
+def test_a_change_of_a_table_with_columns_dropped_meanwhile_conflicts() -> None:
     connector = store()
     first = connector.versions(NAME)[0]
     evolved(connector, 1, "w").commit()
@@ -241,7 +241,7 @@ def test_a_change_of_a_table_that_lost_columns_meanwhile_conflicts() -> None:
     assert connector.read(NAME).to_pydict() == {"id": [0], "v": ["a"]}
 
 
-def test_a_commit_reports_the_version_that_it_was_put_on_top_of() -> None:
+def test_a_commit_reports_the_version_that_it_builds_on() -> None:
     connector = store()
     first, second = Append(connector, 1).finish(), Append(connector, 2).finish()
     one, two = first.commit(), second.commit()
@@ -259,7 +259,7 @@ def in_thread(call: Any) -> Any:
 
 @pytest.fixture
 def elsewhere() -> Any:
-    """Yield a function that runs calls in another thread, which stays alive; a second one for `third`."""
+    """Yield a function that runs calls in another thread that stays alive; in a second one for `third`."""
     with ThreadPoolExecutor(1) as second, ThreadPoolExecutor(1) as third:
         yield (
             lambda call, name="second": (third if name == "third" else second).submit(call).result()

@@ -1,4 +1,4 @@
-"""Former versions of memory tables: how many are kept, since when each is there, and how one becomes the table again."""
+"""Former versions of memory tables: their number, their times, and their restoration."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def asked(made: MemoryConnector, version: ConnectorTableVersion, time_zone: str 
         made.rollback(transaction)
 
 
-def test_so_many_former_versions_are_kept_and_no_more() -> None:
+def test_only_the_configured_number_of_former_versions_is_kept() -> None:
     made = store(keep=2)
     insert(made, *range(1, 6))
     assert made.versions(NAME) == (4, 5, 6)
@@ -71,8 +71,8 @@ def test_so_many_former_versions_are_kept_and_no_more() -> None:
         asked(made, ConnectorTableVersion(3))
 
 
-def test_all_former_versions_can_be_put_back_one_after_the_other() -> None:
-    """A version that was put back shares its rows with the former one, and takes no place from it."""
+def test_all_former_versions_can_be_restored_one_after_the_other() -> None:
+    """A restored version shares its rows with the former one, and does not displace it."""
     made = store(keep=5)
     insert(made, *range(1, 6))
     for version in (5, 4, 3, 2, 1):
@@ -81,7 +81,7 @@ def test_all_former_versions_can_be_put_back_one_after_the_other() -> None:
     assert made.read(NAME) is made.read(NAME, 1)
 
 
-def test_versions_that_are_put_back_to_and_fro_do_not_pile_up() -> None:
+def test_versions_restored_repeatedly_do_not_pile_up() -> None:
     made = store(keep=2)
     insert(made, 1, 2)
     for _ in range(50):
@@ -90,7 +90,7 @@ def test_versions_that_are_put_back_to_and_fro_do_not_pile_up() -> None:
     assert set(made._tables[NAME].committed) == set(made.versions(NAME))
 
 
-def test_without_former_versions_only_the_present_one_is_kept() -> None:
+def test_only_the_current_version_is_kept_without_former_versions() -> None:
     made = store(keep=0)
     insert(made, 1, 2)
     assert made.versions(NAME) == (3,)
@@ -141,18 +141,18 @@ def test_a_moment_without_a_zone_is_in_that_of_the_session() -> None:
         ),
     ],
 )
-def test_what_is_no_number_is_no_version(version: ConnectorTableVersion, kind: str) -> None:
+def test_a_version_must_be_a_number(version: ConnectorTableVersion, kind: str) -> None:
     with pytest.raises(
         RowMergeError, match=f"NOT_SUPPORTED: Unsupported type for table version: {kind}"
     ):
         asked(store(), version)
 
 
-def test_a_table_that_is_not_there_has_no_versions() -> None:
+def test_a_missing_table_has_no_versions() -> None:
     assert asked(MemoryConnector(), ConnectorTableVersion(1)) is None
 
 
-def test_a_table_that_is_made_anew_does_not_have_the_versions_of_the_old_one() -> None:
+def test_a_recreated_table_does_not_have_the_versions_of_the_old_one() -> None:
     made = store()
     insert(made, 1)
     statement = PageStatement(made, NAME)

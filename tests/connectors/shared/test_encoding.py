@@ -1,4 +1,4 @@
-"""The encodings of columns in Parquet files, and who reads them."""
+"""Encodings of columns in Parquet files, and their readers."""
 
 from __future__ import annotations
 

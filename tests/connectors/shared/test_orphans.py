@@ -1,4 +1,4 @@
-"""Leftovers are described while others remove them."""
+"""Leftovers are listed while other processes remove them."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from rowmerge_nb.connectors.shared.orphans import (
 )
 
 
-def test_a_folder_that_is_removed_while_it_is_looked_at_has_nothing_in_it(
+def test_a_folder_removed_while_it_is_listed_is_empty(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path, scandir = tmp_path / "stage", os.scandir
     path.mkdir()
 
     def late(place: Any) -> Any:
-        # pytest removes folders by their numbers, maybe before this is over.
+        # pytest removes folders by their numbers, maybe before this ends.
         if place == path:
             path.rmdir()
         return scandir(place)
@@ -47,7 +47,7 @@ def test_all_files_below_a_folder_count(tmp_path: Path) -> None:
 
 @pytest.fixture
 def dead() -> str:
-    """Return the name of a process that has ended."""
+    """Return the name of an ended process."""
     with subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
     ) as child:

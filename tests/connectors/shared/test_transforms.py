@@ -1,4 +1,4 @@
-"""Partition transforms give the values of Iceberg's specification, column by column."""
+"""Partition transforms return the values of Iceberg's specification, column by column."""
 
 import datetime as dt
 from decimal import Decimal
@@ -54,7 +54,7 @@ def test_the_hash_is_that_of_the_specification(values, expected):
 @pytest.mark.parametrize(
     ("values", "expected"), HASHES, ids=lambda value: str(getattr(value, "type", value))
 )
-def test_a_value_hashes_alike_wherever_it_stands_and_null_has_no_bucket(values, expected):
+def test_a_value_hashes_alike_at_every_position_and_null_has_no_bucket(values, expected):
     column = pa.concat_arrays([pa.nulls(2, values.type), values, pa.nulls(1, values.type)])
     assert murmur3(column)[2] == expected
     bucket = (expected & 0x7FFFFFFF) % 16
@@ -117,11 +117,11 @@ def test_texts_of_every_length_hash_as_their_bytes_do():
     ],
     ids=str,
 )
-def test_a_transform_gives_the_specifications_value(transform, values, expected):
+def test_a_transform_returns_the_specifications_value(transform, values, expected):
     assert transform.apply(values).to_pylist() == expected
 
 
-def test_what_is_written_is_read_without_regard_to_case_and_blanks():
+def test_transforms_are_parsed_without_regard_to_case_and_blanks():
     written = [
         "BUCKET( sku ,4 )",
         "Month(day)",
@@ -160,7 +160,7 @@ def test_what_is_written_is_read_without_regard_to_case_and_blanks():
     ],
     ids=str,
 )
-def test_what_cannot_be_is_refused_with_the_reason(written, message):
+def test_invalid_transforms_are_refused_with_the_reason(written, message):
     with pytest.raises(AnalysisError) as caught:
         parse_transforms(written, COLUMNS)
     assert caught.value.code == "INVALID_TABLE_PROPERTY"
@@ -182,7 +182,7 @@ def _connector(*partitioned_by, **properties):
     return connector, name
 
 
-def test_rows_of_one_partition_have_one_place_and_partitions_are_told():
+def test_rows_of_a_partition_have_one_bucket_and_partitions_are_listed():
     connector, name = _connector("month(day)")
     transaction, session = connector.begin_transaction(), ConnectorSession("q")
     metadata = connector.get_metadata(transaction)
@@ -213,7 +213,7 @@ def test_the_layout_has_the_columns_that_transforms_read_and_plain_columns_need_
         assert (layout.partition_columns, layout.partitioning is not None) == (columns, own)
 
 
-def test_a_table_without_partitions_says_so():
+def test_a_table_without_partitions_is_reported_as_such():
     connector, name = _connector()
     with pytest.raises(ConnectorError, match="has no partitions"):
         connector.partitions(name)

@@ -165,7 +165,7 @@ def _picoseconds(version: SpiVersion, types: Any, batch: Any) -> Any:
 
 
 def _describe(block: Any) -> None:
-    """Use the block as Trino does: a block that breaks its own rules fails here."""
+    """Use the block like Trino: an invalid block fails here."""
     count = block.getPositionCount()
     block.getRegionSizeInBytes(0, count)
     block.copyRegion(0, count)

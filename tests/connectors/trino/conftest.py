@@ -1,4 +1,4 @@
-"""Where Trino, its plugins and a Java for them are; tests skip with a reason if one is missing."""
+"""Locations of Trino, its plugins and a Java for them; tests are skipped with a reason if one is missing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _OLDEST_JAVA = 25
 def trino_home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with ``lib/`` (trino-main and its jars) and ``plugin/``.
 
-    ROWMERGE_TRINO_HOME names it, or it is made of the jars that the cache of Maven coordinates has.
+    ROWMERGE_TRINO_HOME names it; otherwise it is built from the jars in the cache of Maven coordinates.
     """
     if importlib.util.find_spec("jpype") is None:
         pytest.skip("JPype is not installed (the extra trino)")
@@ -56,7 +56,7 @@ def _plugin_of_the_module(request: pytest.FixtureRequest) -> None:
 
 
 def cached_home(folder: Path, sets: JarSets | None = None) -> Path | None:
-    """Link the newest engine of the cache and its plugins as a server has them; nothing is
+    """Link the newest engine of the cache and its plugins in the layout of a server; nothing is
     downloaded.
     """
     sets = sets or JarSets()
@@ -103,7 +103,7 @@ def _java_homes() -> Iterator[Path]:
 def iceberg_plugin(
     trino_home: Path, java_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[rm.TrinoConnector]:
-    """Trino's Iceberg plugin on an empty warehouse: all tests share its processes."""
+    """Trino's Iceberg plugin on an empty warehouse, whose processes serve all tests."""
     connector = start_plugin(
         trino_home, java_home, "iceberg", lake_properties(trino_home, "iceberg", tmp_path_factory)
     )
@@ -133,7 +133,7 @@ def lake_properties(
 ) -> dict[str, Any]:
     """Return properties of a catalog of files in a new folder.
 
-    Older versions have no file system of their own for local files: Hadoop's is in a folder.
+    Older versions lack a file system for local files: Hadoop's is in a folder.
     """
     folder = tmp_path_factory.mktemp(name)
     metastore = (
@@ -159,11 +159,11 @@ class BlockProgram:
     def round_trip(
         self, column: pa.RecordBatch, types: list[str], form: str = "plain"
     ) -> tuple[dict[str, Any], pa.RecordBatch]:
-        """Return what Java says of the blocks, and the columns that come back."""
+        """Return Java's description of the blocks, and the columns that come back."""
         return self._ask({"types": types, "form": form}, column)
 
     def domain(self, domain: dict[str, Any], sql_type: str) -> tuple[dict[str, Any], list[Any]]:
-        """Return what Java says of a domain of the wire, and the bounds of its ranges."""
+        """Return Java's description of a domain of the wire, and the bounds of its ranges."""
         import pyarrow as pa
 
         header = {"types": [sql_type], "form": "plain", "domain": domain}
@@ -182,7 +182,7 @@ class BlockProgram:
 
 @contextmanager
 def block_program(engine: Path, java: Path) -> Iterator[BlockProgram]:
-    """A process with Java: pytest's faulthandler does not go with Java's signals."""
+    """A process with Java: pytest's faulthandler conflicts with Java's signals."""
     here, there = socket.socketpair()
     program = [sys.executable, "-m", "tests.connectors.trino.block_program"]
     arguments = [str(engine), str(java), str(there.fileno())]

@@ -1,4 +1,4 @@
-"""A host process without Java: it speaks the wire of a plugin, and keeps tables in memory.
+"""A host process without Java that uses the wire of a plugin and keeps tables in memory.
 
 Started as the real one: ``python -m tests.connectors.trino.fake_host --socket PATH --settings PATH``.
 Settings may have ``"fail": {"call": "finish_merge", "error": {...}}`` or ``"exit": "finish_merge"``
@@ -44,11 +44,11 @@ FEATURES = {
     "has_column_positions": True,
     "object_value_takes_session": False,
 }
-"""What the SPI of Trino 483 has."""
+"""The features of the SPI of Trino 483."""
 
 
 class FakeError(Exception):
-    """An exception of the pretended plugin, as the wire has it."""
+    """An exception of the fake plugin, as on the wire."""
 
     def __init__(self, message: str, code: str, **rest: Any) -> None:
         super().__init__(message)
@@ -73,12 +73,12 @@ def handle(interface: str, class_name: str, **content: Any) -> dict[str, Any]:
 
 
 def content_of(value: dict[str, Any]) -> Any:
-    """Return what a handle's JSON says."""
+    """Return the content of a handle's JSON."""
     return json.loads(value["json"])
 
 
 def column_type(name: str) -> str:
-    """Return the type of a column as Hive's handles have it."""
+    """Return the type of a column as in Hive's handles."""
     return "PARTITION_KEY" if name.startswith("part_") else "REGULAR"
 
 
@@ -102,14 +102,14 @@ class Shop:
     def answer(
         self, call: str, arguments: dict[str, Any], payload: memoryview, own: dict[str, Any]
     ) -> tuple[Any, Any]:
-        """Answer one call; ``own`` is what the connection holds."""
+        """Answer one call; ``own`` is the state of the connection."""
         if call == self.hang:
             threading.Event().wait()
         if self.log:
             with Path(self.log).open("a", encoding="utf-8") as log:
                 log.write(f"{call}\n")
         if self.slow == call:
-            # Once: the next statement shall work.
+            # Once: the next statement must work.
             self.slow = None
             time.sleep(60)
         if self.exit == call:
@@ -349,7 +349,7 @@ class Shop:
         return {"handle": handle("ColumnHandle", "ShopColumn", name="$row_id"), "type": _ROW_ID}
 
     def call_update_row_id(self, arguments: Any, *_: Any) -> Any:
-        """As Hive's: the row id carries the values that the UPDATE keeps."""
+        """As in Hive: the row id carries the values that the UPDATE keeps."""
         updated = {content_of(column)["name"] for column in arguments["updated"]}
         columns = self.tables[self._name(arguments["table"])]["columns"]
         kept = [column for column in columns if column["name"] not in updated]
@@ -370,7 +370,7 @@ class Shop:
     call_begin_update = call_begin_delete
 
     def call_finish_delete(self, arguments: Any, payload: memoryview, _: Any) -> None:
-        """Remove the rows at positions, and append the rows that have come with them."""
+        """Remove the rows at positions, and append their replacements."""
         content = content_of(arguments["table"])
         table = self.tables[tuple(content["name"])]
         if table["version"] != content["version"]:
@@ -441,7 +441,7 @@ class Shop:
         contents = [content_of(column) for column in arguments["columns"]]
         updated = content_of(arguments["table"]).get("updated")
         if updated:
-            # As Hive's plugin does.
+            # Like Hive's plugin.
             contents = [c for c in contents if column_type(c["name"]) == "REGULAR"]
         kept = next((content["kept"] for content in contents if content.get("kept")), [])
         if kept:
@@ -554,7 +554,7 @@ class Server:
         "features": FEATURES,
         "connector": "shop",
         "capabilities": ["DEFAULT_COLUMN_VALUE"],
-        # No plugin has both: here one host serves the tests of both.
+        # No plugin has both: one host serves the tests of both here.
         "flows": ["merge", "updatable"],
         "session_properties": [{"name": "target_size", "type": "bigint"}],
         "table_properties": [{"name": "format", "type": "varchar", "description": "of its files"}],

@@ -1,4 +1,4 @@
-"""Where an older Trino and a Java for it are; tests skip with a reason if one is missing."""
+"""Locations of an older Trino and a Java for it; tests are skipped with a reason if one is missing."""
 
 from __future__ import annotations
 

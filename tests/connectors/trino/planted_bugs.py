@@ -20,7 +20,7 @@ DROPPED_PAGE = (
         "        if (page.getPositionCount() == 0) {\n            return;\n        }\n" + _STORE,
     ),
 )
-"""The sink stores each page when the next one comes, and forgets the last one."""
+"""The sink stores each page when the next one arrives, and forgets the last one."""
 
 SWAPPED_COLUMNS = (
     Patch(
@@ -92,7 +92,7 @@ EARLY_ROWS = (
         "",
     ),
 )
-"""Each sink publishes its rows at its end, so that finishMerge has nothing to do."""
+"""Each sink publishes its rows at its end, so that finishMerge has no work."""
 
 LOST_FIELD = (
     Patch(
@@ -107,4 +107,4 @@ UNUSED_LOST_FIELD = (
     *LOST_FIELD,
     Patch("ShelfPageSinkProvider.java", "merge.stored())", "merge.table().columns())"),
 )
-"""The JSON of the merge handle has no columns, and no task misses them."""
+"""The JSON of the merge handle has no columns, and no task needs them."""

@@ -69,7 +69,7 @@ class ShelfCatalog:
         self._build.jar(self.folder / "plugin", *patches)
 
     def fill(self, properties: str = "") -> None:
-        """Make the table anew."""
+        """Recreate the table."""
         self.engine.run("DROP TABLE IF EXISTS shelf.shop.accounts")
         self.engine.run(
             "CREATE TABLE shelf.shop.accounts (id bigint, name varchar, city varchar)" + properties
@@ -87,7 +87,7 @@ class ShelfCatalog:
         return [tuple(row) for row in values.itertuples(index=False)]
 
     def make_trouble(self, place: str, trouble: str, argument: object = "") -> None:
-        """Ask the plugin for trouble in its next call at a place."""
+        """Request trouble from the plugin in its next call at a step."""
         (self.folder / "reached").unlink(missing_ok=True)
         (self.folder / "interrupted").unlink(missing_ok=True)
         self._request.write_text(f"{place} {trouble} {argument}")

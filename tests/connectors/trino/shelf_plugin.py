@@ -18,7 +18,7 @@ SOURCES = JAVA / "shelf"
 _LIBRARIES = ("trino-spi", "slice", "jackson-annotations")
 """What a plugin is compiled against; Trino's engine provides the same classes."""
 _NEEDED = ("jackson-module-blackbird", "jackson-databind", "jackson-core")
-"""Trino's JSON of handles looks for their classes in the plugin; Airlift brings them to others."""
+"""Trino's JSON of handles looks up their classes in the plugin; Airlift maps them to others."""
 
 
 class ShelfBuild:

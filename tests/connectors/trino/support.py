@@ -27,7 +27,7 @@ SESSION = {"user": "ann", "query_id": "20240101_000000_00001_abcde", "time_zone"
 
 
 class HostError(Exception):
-    """An error that a host has answered with."""
+    """An error answered by a host."""
 
     def __init__(self, described: dict[str, Any]) -> None:
         super().__init__(
@@ -104,7 +104,7 @@ class Host:
         self._connections: list[Connection] = []
 
     def wait(self) -> dict[str, Any]:
-        """Return what the host says when it is ready, or its error."""
+        """Return the ready message of the host, or its error."""
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         self.log.seek(0)
@@ -122,7 +122,7 @@ class Host:
             self._connections.pop().channel.close()
 
     def close(self) -> int:
-        """End the process as the end of its parent would; return its exit code."""
+        """End the process like the end of its parent would; return its exit code."""
         self.disconnect()
         assert self.process.stdin is not None
         assert self.process.stdout is not None

@@ -1,4 +1,4 @@
-"""Arrow arrays become blocks of Trino that hold the same values, and come back."""
+"""Arrow arrays are converted to Trino blocks with the same values and back."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_a_delete_whose_condition_the_plugin_takes_is_executed_by_it(engine):
     assert "TableDelete" in result._repr_mimebundle_()["text/html"]
 
 
-def test_a_number_that_the_plugin_does_not_know_is_none(engine):
+def test_a_row_count_unknown_to_the_plugin_is_none(engine):
     result = engine.run("DELETE FROM shop.default.accounts", delete_pushdown=True)
     assert result.count is None
     assert ids(engine) == []
@@ -70,7 +70,7 @@ def test_other_deletes_go_through_the_sink_and_the_report_says_why(engine, where
     assert ids(engine) == [1, 3, 4]
 
 
-def test_without_the_option_rows_go_through_the_sink_as_the_documents_teach(engine):
+def test_rows_go_through_the_sink_as_documented_without_the_option(engine):
     result = engine.run("DELETE FROM shop.default.accounts WHERE part_name = 'b'")
     assert "finish_merge" in [call.method for call in result.trace.calls]
     assert "apply_delete" not in [call.method for call in result.trace.calls]

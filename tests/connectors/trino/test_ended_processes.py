@@ -1,4 +1,4 @@
-"""The end of a plugin's process while Spark works: the driver sees it, and cancels the tasks."""
+"""The end of a plugin's process while Spark works: the driver notices it and cancels the tasks."""
 
 from __future__ import annotations
 

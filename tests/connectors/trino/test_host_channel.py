@@ -1,4 +1,4 @@
-"""Messages of hosts, and what the host does before Java runs."""
+"""Messages of hosts, and the work of the host before Java runs."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_closed_channel_is_an_error_of_its_own(
         channel.send({}, b"x" * 10**6)
 
 
-def test_bytes_that_are_no_message_are_refused(ends: tuple[HostChannel, socket.socket]) -> None:
+def test_invalid_messages_are_refused(ends: tuple[HostChannel, socket.socket]) -> None:
     channel, raw = ends
     raw.sendall(b"HTTP/1.1 200 OK")
     with pytest.raises(ValueError, match="longer than"):

@@ -33,7 +33,7 @@ TYPES = ["bigint", "varchar", "double"]
 def hosts(
     trino_home: Path, java_home: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[tuple[Host, Host]]:
-    """The coordinator's host and the tasks' host, which start beside each other."""
+    """The coordinator's host and the tasks' host, which start concurrently."""
     folder = tmp_path_factory.mktemp("hosts")
     properties = iceberg_properties(folder / "warehouse")
     both = [
@@ -414,7 +414,7 @@ def test_errors_of_the_plugin_keep_code_class_and_frames(driver: Connection) -> 
     with pytest.raises(HostError) as error:
         create(driver, "twice")
     described = error.value.described
-    # Trino's engine looks for the table itself before it asks the plugin.
+    # Trino's engine looks up the table before it asks the plugin.
     assert described["code"] == "ICEBERG_COMMIT_ERROR"
     assert described["type"] == "EXTERNAL"
     assert described["class"] == "io.trino.plugin.iceberg.CreateTableException"

@@ -37,7 +37,7 @@ def test_a_long_log_is_emptied_and_a_short_one_is_not(tmp_path):
     assert path.stat().st_size == 0
 
 
-def test_an_end_without_memory_says_how_to_give_more():
+def test_an_end_without_memory_names_how_to_add_memory():
     error = terminated("exit code 3", "Terminating due to java.lang.OutOfMemoryError: Java heap")
     assert "java_options=['-Xmx2g']" in str(error.hint)
 

@@ -110,7 +110,7 @@ def test_rows_come_back_from_memory_and_a_table_from_a_query(driver: Connection)
     driver.call("rollback", transaction=number)
 
 
-def test_two_connections_are_served_beside_each_other(host: Host, driver: Connection) -> None:
+def test_two_connections_are_served_concurrently(host: Host, driver: Connection) -> None:
     other = host.connect()
     numbers = [_begin(driver), _begin(other)]
     assert len(set(numbers)) == 2
@@ -123,7 +123,7 @@ def _begin(driver: Connection) -> int:
     return driver.call("begin_transaction", session=SESSION)["transaction"]
 
 
-def test_a_message_that_is_none_ends_its_connection_alone(host: Host, driver: Connection) -> None:
+def test_an_invalid_message_ends_only_its_connection(host: Host, driver: Connection) -> None:
     with socket.socket(socket.AF_UNIX) as stranger:
         stranger.connect(str(host.path))
         stranger.sendall(b"GET / HTTP/1.1\r\n\r\n")

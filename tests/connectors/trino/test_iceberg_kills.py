@@ -1,4 +1,4 @@
-"""Killed processes of Trino's Iceberg plugin: what the error says is what the table has."""
+"""Killed processes of Trino's Iceberg plugin: the error describes the state of the table."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def test_after_a_kill_of_the_process_of_tasks_nothing_has_changed(iceberg, monke
     def stop_and_kill(metadata, *arguments, **more):
         handle = begin_merge(metadata, *arguments, **more)
         pid = connector.hosts.running[-1].pid
-        # The tasks' first call waits for a process that is stopped, and then killed.
+        # The tasks' first call waits for a process that is stopped and then killed.
         os.kill(pid, signal.SIGSTOP)
         threading.Timer(2, os.kill, [pid, signal.SIGKILL]).start()
         return handle

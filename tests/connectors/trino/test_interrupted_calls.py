@@ -16,7 +16,7 @@ from rowmerge_nb.connectors.trino.host.abandoned_calls import AbandonedCalls
 from tests.connectors.trino.fake_connector import FakeTrinoConnector
 
 
-def test_a_call_is_interrupted_when_its_caller_has_gone():
+def test_a_call_is_interrupted_when_its_caller_vanishes():
     calls, (here, there) = AbandonedCalls(), socket.socketpair()
     ended = threading.Event()
     with there, calls.watched(there, ended.set):

@@ -64,7 +64,7 @@ def test_a_line_comes_from_the_first_jar_that_has_the_file(tmp_path):
         ("*.java", "shop.Sink.finish"),
     ],
 )
-def test_a_name_that_is_no_class_reads_nothing(tmp_path, file, function):
+def test_a_name_that_is_not_a_class_reads_nothing(tmp_path, file, function):
     (tmp_path / "src" / "shop").mkdir(parents=True)
     (tmp_path / "src" / "shop" / "Sink.java").write_text(SINK)
     (tmp_path / "src" / "secret.java").write_text(SINK)
@@ -81,7 +81,7 @@ def test_a_large_file_and_a_damaged_jar_have_no_lines(tmp_path, monkeypatch):
     assert sources.lines_around("Sink.java", "shop.Sink.finish", 5) == ()
 
 
-def test_sources_that_are_not_there_are_an_error(tmp_path):
+def test_missing_sources_are_an_error(tmp_path):
     (tmp_path / "text").write_text("no jar")
     for path in (tmp_path / "missing", tmp_path / "text"):
         with pytest.raises(SetupError, match="neither a folder nor a jar"):

@@ -1,4 +1,4 @@
-"""Tests in Java that replays write: compiled against Trino's jars, and run on plugins."""
+"""Java tests written by replays: compiled against Trino's jars, and run on plugins."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.connectors.trino.support import iceberg_properties
 from tests.replays.test_java_test import case_of_types, make_shop
 
 JUNIT = Path(__file__).parent / "junit"
-"""The part of JUnit that written tests use; JUnit itself is no dependency."""
+"""The part of JUnit used by written tests; JUnit itself is not a dependency."""
 
 
 class JavaTests:

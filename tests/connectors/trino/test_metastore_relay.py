@@ -39,7 +39,7 @@ def nested(number: int, content: bytes) -> bytes:
 
 
 class Metastore:
-    """A server that has some calls; every other one is an exception."""
+    """A server with some calls; every other one is an exception."""
 
     def __init__(self, **results: bytes) -> None:
         self.results = results

@@ -1,4 +1,4 @@
-"""Arrow arrays become blocks of Trino 380 that hold the same values, and come back."""
+"""Arrow arrays are converted to blocks of Trino 380 with the same values and back."""
 
 from __future__ import annotations
 

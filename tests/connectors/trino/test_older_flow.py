@@ -161,7 +161,7 @@ def test_the_older_flow_is_refused_by_a_plugin_without_it(
 @pytest.mark.parametrize(
     "call", ["update_row_id", "begin_update", "update_rows", "finish_source", "finish_update"]
 )
-def test_an_error_of_any_call_leaves_the_table_as_it_was(
+def test_an_error_of_any_call_leaves_the_table_unchanged(
     shop: Callable[..., rm.Engine], call: str
 ) -> None:
     error = {"message": "no coffee", "code": "SHOP_ERROR"}

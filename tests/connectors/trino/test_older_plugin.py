@@ -1,7 +1,7 @@
 """UPDATE and DELETE by the older flow on the Hive plugin of Trino 380.
 
 ROWMERGE_OLDER_TRINO_HOME names a folder with ``lib/`` and ``plugin/hive/`` of that version, or the
-cache of Maven coordinates has them. They need a Java of 17 to 22 and a Hive Metastore.
+cache of Maven coordinates has them. They need Java 17 to 22 and a Hive Metastore.
 """
 
 from __future__ import annotations

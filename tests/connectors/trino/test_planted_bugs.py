@@ -1,4 +1,4 @@
-"""Bugs planted in a Java sink: what the report, the contract kit and a replay say of each."""
+"""Bugs planted in a Java sink: the findings of the report, the contract kit and a replay."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Builds of a Java plugin: rebuilt jars, two builds in one statement, and values that are refused."""
+"""Builds of a Java plugin: rebuilt jars, two builds in one statement, and refused values."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_merge_changes_the_rows_in_both_paradigms_with_and_without_buckets(
     assert shelf.rows() == AFTER
 
 
-def test_a_rebuilt_jar_is_used_by_the_next_statement_which_says_so(shelf):
+def test_a_rebuilt_jar_is_used_by_the_next_statement_and_reported(shelf):
     shelf.plant()
     shelf.fill()
     shelf.plant(
@@ -167,7 +167,7 @@ def test_a_row_id_that_is_a_row_of_rows(shelf):
         ),
     ],
 )
-def test_what_the_spi_forbids_is_an_error_that_names_it(shelf, file, before, code, message):
+def test_a_violation_of_the_spi_is_an_error_that_names_it(shelf, file, before, code, message):
     shelf.plant()
     shelf.fill()
     shelf.plant(Patch(file, before, code + before))

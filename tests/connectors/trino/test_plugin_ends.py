@@ -1,4 +1,4 @@
-"""Killed processes, interrupts and Java that ends, in each phase of a MERGE on a Java plugin."""
+"""Killed processes, interrupts and an ending Java, in each phase of a MERGE on a Java plugin."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shelf(spark, build, trino_home, java_home, tmp_path_factory):
 
 
 def next_statement_works(shelf, rows):
-    """The table is as it should be, and a further statement leaves no files of the failed one."""
+    """The table is correct, and a further statement leaves no files of the failed one."""
     assert shelf.rows() == rows
     shelf.engine.run("UPDATE shelf.shop.accounts SET city = 'there' WHERE id = 3")
     expected = [(i, name, "there" if i == 3 else city) for i, name, city in rows]
@@ -138,7 +138,7 @@ def kill_workers_when_reached(shelf):
 
 
 def python_workers():
-    """The processes of Spark's tasks, which its daemon has forked, below this process."""
+    """Processes of Spark's tasks, forked by its daemon, below this process."""
     parents, commands = {}, {}
     for folder in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):

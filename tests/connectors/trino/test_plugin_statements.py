@@ -84,7 +84,7 @@ def change_all_types(engine: rm.Engine) -> None:
 
 
 def move_and_refuse(engine: rm.Engine, properties: str) -> None:
-    """Move rows between partitions, and have a source match a row twice."""
+    """Move rows between partitions, and let a source match a row twice."""
     engine.run(f"CREATE TABLE moved (id bigint, part varchar) {properties}")
     engine.run("INSERT INTO moved VALUES (1, 'a'), (2, 'b'), (3, NULL), (4, 'a')")
     assert engine.run("UPDATE moved SET part = 'c' WHERE part = 'a' OR part IS NULL").count == 3

@@ -1,4 +1,4 @@
-"""Statements that were recorded on Trino, through its Iceberg plugin."""
+"""Statements recorded on Trino, run on its Iceberg plugin."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contract kit on a Java plugin of our own, which is written for it."""
+"""The contract kit on a Java plugin of our own, written for it."""
 
 from __future__ import annotations
 

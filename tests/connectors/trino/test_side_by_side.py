@@ -1,4 +1,4 @@
-"""A statement on a plugin beside the stores of this project, and beside another process of a plugin."""
+"""A statement on a plugin compared with the stores of this project, and with another process of a plugin."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_two_processes_of_a_plugin_beside_a_store(engine: rm.Engine, tmp_path: P
             connector.close()
 
 
-def test_what_a_plugin_refuses_is_shown_in_its_words(engine: rm.Engine, tmp_path: Path) -> None:
+def test_a_refusal_of_a_plugin_is_shown_in_its_words(engine: rm.Engine, tmp_path: Path) -> None:
     error = '{"message": "This connector does not support modifying table rows", "code": "NOT_SUPPORTED"}'
     refusing = add_fake(
         engine, "old", tmp_path / "a", fail=f'{{"call": "row_change_paradigm", "error": {error}}}'
@@ -76,7 +76,7 @@ def test_what_a_plugin_refuses_is_shown_in_its_words(engine: rm.Engine, tmp_path
         assert compared.sentence == "new changes 3 rows; old fails."
         assert "This connector does not support modifying table rows" in str(compared)
         assert [table[0] for table in engine.tables()] == ["memory.default.accounts"]
-        # The target itself may be where the statement is refused.
+        # The target itself may be the one that refuses the statement.
         engine.run("CREATE TABLE old.default.accounts AS SELECT * FROM accounts")
         sql = MERGE.replace("INTO accounts", "INTO old.default.accounts")
         compared = engine.compare(sql, by="catalogs", catalogs=["old", "memory"])
@@ -173,7 +173,7 @@ def test_icebergs_plugin_beside_our_store_and_a_second_process(
     assert not any(
         "partitioning" in remark for side in compared.sides[:3] for remark in side.remarks
     )
-    # The plugin made a schema for the copies, and none is left.
+    # The plugin created a schema for the copies, and none remains.
     for name in ("ice", "other"):
         schemas = engine.run(f"SHOW SCHEMAS FROM {name}").table.column(0).to_pylist()
         assert not [schema for schema in schemas if schema.startswith("rowmerge")]
@@ -184,7 +184,7 @@ def test_icebergs_plugin_beside_our_store_and_a_second_process(
 def test_two_versions_of_a_plugin(
     engine: rm.Engine, plugins: dict[str, Any], java_home: Path
 ) -> None:
-    """ROWMERGE_TRINO_OTHER_HOME names a folder as ROWMERGE_TRINO_HOME does, of another version."""
+    """ROWMERGE_TRINO_OTHER_HOME names a folder like ROWMERGE_TRINO_HOME, of another version."""
     home = os.environ.get("ROWMERGE_TRINO_OTHER_HOME", "")
     if not Path(home, "plugin", "memory").is_dir():
         pytest.skip("ROWMERGE_TRINO_OTHER_HOME names no folder with lib/ and plugin/memory")

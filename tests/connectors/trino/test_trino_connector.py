@@ -201,7 +201,7 @@ def test_an_exception_keeps_its_code_and_its_frames_of_java(tmp_path):
     assert copy.java_class == caught.value.java_class
 
 
-def test_rebuilt_jars_are_used_by_the_next_statement_which_says_so(connector, tmp_path):
+def test_rebuilt_jars_are_used_by_the_next_statement_and_reported(connector, tmp_path):
     create(connector)
     first = connector.hosts.running[0]
     (tmp_path / "plugin" / "shop.jar").write_bytes(b"rebuilt")
@@ -229,7 +229,7 @@ def test_rebuilt_jars_are_used_after_a_lost_answer(spark, connector, tmp_path):
     # The table was read: it has the rows.
     assert caught.value.changed is True
     (tmp_path / "plugin" / "shop.jar").write_bytes(b"rebuilt")
-    # The tables of this plugin are in its process, which is another one now.
+    # The tables of this plugin are in its process, which is a new one now.
     engine.run(create_table)
     assert not first.is_alive
 
@@ -308,7 +308,7 @@ def test_a_connector_without_jpype_says_what_to_install(tmp_path, monkeypatch):
         TrinoConnector("iceberg", plugin=tmp_path, trino=tmp_path)
 
 
-def test_a_catalog_file_gives_name_and_properties(tmp_path, monkeypatch):
+def test_a_catalog_file_has_name_and_properties(tmp_path, monkeypatch):
     monkeypatch.setenv("WAREHOUSE", "/lake")
     file = tmp_path / "ice.properties"
     file.write_text(

@@ -25,12 +25,12 @@ COMPARED = [
 
 
 def values_of(sql_type):
-    """Values as a column of the type holds them."""
+    """Values as stored by a column of the type."""
     return pa.array(VALUES[sql_type][0], parse_type(sql_type).arrow).to_pylist()
 
 
 def written(domain, sql_type):
-    """A domain as the wire has it, after JSON."""
+    """A domain as on the wire, after JSON."""
     return json.loads(json.dumps(domain_on_wire(domain, parse_type(sql_type))))
 
 
@@ -46,7 +46,7 @@ def test_a_domain_of_java_has_the_same_values_and_bounds(sql_type, blocks):
     values = sorted(set(values_of(sql_type)))
     described, bounds = blocks.domain(written(ColumnDomain(tuple(values)), sql_type), sql_type)
     assert described["nulls"] is False
-    # Trino joins the two values of boolean to one range.
+    # Trino merges the two values of boolean into one range.
     assert sorted(set(bounds)) == values
 
     low, high = values[0], values[-1]
@@ -74,7 +74,7 @@ def test_a_domain_of_java_has_the_same_values_and_bounds(sql_type, blocks):
         ("array(bigint)", [1]),
     ],
 )
-def test_a_value_of_another_type_is_no_constraint(sql_type, value):
+def test_a_value_of_another_type_is_not_a_constraint(sql_type, value):
     assert domain_on_wire(ColumnDomain((value,)), parse_type(sql_type)) is None
     assert domain_on_wire(ColumnDomain(low=value), parse_type(sql_type)) is None
 

@@ -58,7 +58,7 @@ def test_each_alteration_is_a_call_of_the_plugin(engine, tmp_path):
     assert [call for call in dict.fromkeys(calls(tmp_path)) if call in expected] == expected
 
 
-def test_what_the_plugin_does_not_offer_is_refused_in_its_words(engine):
+def test_operations_that_the_plugin_lacks_are_refused_in_its_words(engine):
     with pytest.raises(ConnectorError, match="does not support set_column_type") as caught:
         engine.run("ALTER TABLE shop.default.accounts ALTER COLUMN id SET DATA TYPE double")
     assert caught.value.code == "NOT_SUPPORTED"

@@ -69,7 +69,7 @@ def test_a_fault_before_the_commit_leaves_the_table(engine, warehouse, fault):
     assert caught.value.changed is False
     assert rows(engine) == BEFORE
     # As in Trino, files of a writer that finished before another one failed remain: data files
-    # with the statement's id, of which no snapshot knows.
+    # with the statement's id, which are in no snapshot.
     remaining = files(warehouse) - before
     assert {path.parent.name for path in remaining} <= {"data"}
     assert all(path.name.startswith("rowmerge_") for path in remaining)

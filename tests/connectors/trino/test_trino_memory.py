@@ -1,4 +1,4 @@
-"""Statements on Trino's memory plugin: what it offers, and its refusals in its own words."""
+"""Statements on Trino's memory plugin: its features, and its refusals in its own words."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_tables_are_created_with_rows_and_altered(memory):
         ("SELECT * FROM mem.default.r FOR VERSION AS OF 1", "does not support versioned tables"),
     ],
 )
-def test_what_it_does_not_offer_is_refused_in_its_words(memory, statement, words):
+def test_operations_that_it_lacks_are_refused_in_its_words(memory, statement, words):
     memory.run("CREATE TABLE mem.default.r (id integer, name varchar)")
     try:
         with pytest.raises(ConnectorError, match=f"This connector {words}") as caught:

@@ -135,7 +135,7 @@ def test_a_debugger_of_java_stops_in_the_sink_at_the_replayed_page(
 
 
 @pytest.mark.parametrize("port", [0, 70_000, True, "5005", 5005.0])
-def test_what_is_no_port_is_an_error_before_anything_starts(port):
+def test_an_invalid_port_is_an_error_before_anything_starts(port):
     with pytest.raises(RowMergeError, match=r"debug = .*Pass a port between 1 and 65535"):
         rm.replay(CASE, lambda: pytest.fail("it has started"), debug=port)
 
@@ -176,7 +176,7 @@ def test_the_calls_of_tasks_or_of_the_coordinator_are_made_in_the_debugged_proce
             debugged = connector.hosts.running
             assert (debugged[0] is hosts[0], debugged[1] is hosts[1]) == (False, True)
         with connector.debugging(5005):
-            # As a debugger does that ends the process.
+            # Like a debugger that ends the process.
             os.kill(connector.hosts.running[1].pid, signal.SIGKILL)
             connector.get_page_sink_provider()
         assert connector.hosts.running == hosts

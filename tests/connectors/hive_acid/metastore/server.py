@@ -1,4 +1,4 @@
-"""A Hive Metastore 3.1.3 of one's own: Maven gets it, an embedded Derby database keeps its tables, Java 8 to 17 runs it."""
+"""A private Hive Metastore 3.1.3: downloaded by Maven, with an embedded Derby database, run by Java 8 to 17."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ SETTINGS = {
 
 @contextmanager
 def private_metastore(folder: Path) -> Iterator[str]:
-    """Start a metastore in a folder, and give its address; a cache in the user's home keeps what Maven has brought."""
+    """Start a metastore in a folder and return its address; a cache in the user's home keeps the downloads of Maven."""
     home = _downloaded(
         Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache"))
         / "rowmerge_nb"
@@ -115,7 +115,7 @@ def _downloaded(home: Path) -> Path:
     (making / "pom.xml").write_text(POM.format(dependencies="\n".join(rows)), encoding="utf-8")
     maven = ["mvn", "-q", "-B"]
     copied = f"org.apache.hive:hive-standalone-metastore:{HIVE}:tar.gz:bin"
-    # Without the classes of ORC tables, which hive-exec has, no table may be transactional.
+    # Without the classes of ORC tables, which are in hive-exec, no table may be transactional.
     for goal in (
         [f"{MAVEN}:copy-dependencies", "-DoutputDirectory=lib", "-DincludeScope=runtime"],
         [f"{MAVEN}:copy", f"-Dartifact=org.apache.hive:hive-exec:{HIVE}", "-DoutputDirectory=lib"],
@@ -135,7 +135,7 @@ def _downloaded(home: Path) -> Path:
 
 
 def _java() -> str:
-    """Give a Java that Hadoop 3 runs on."""
+    """Return a Java that runs Hadoop 3."""
     places = [
         Path(os.environ.get("JAVA_HOME", "")) / "bin" / "java",
         Path(shutil.which("java") or "/"),

@@ -1,4 +1,4 @@
-"""Tables of a real Hive Metastore, reached by thrift; `ROWMERGE_METASTORE=private` has the tests start one."""
+"""Tables of a real Hive Metastore through Thrift; `ROWMERGE_METASTORE=private` lets the tests start one."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def client(store: HiveAcidConnector) -> Any:
 
 
 def update(statement: Statement, key: int, value: str) -> None:
-    """Have a statement give a row another value."""
+    """Let a statement assign another value to a row."""
     row = next(row for row in statement.rows(ids=True) if row["id"] == key)
     statement.stage([[(2, row["$row_id"], None, None, row["p"]), (1, None, key, value, row["p"])]])
 
@@ -130,7 +130,7 @@ def test_comments_are_kept_where_other_engines_look_for_them(store: HiveAcidConn
     told.commit()
 
 
-def test_a_table_comes_back_as_it_was_made(store: HiveAcidConnector) -> None:
+def test_a_table_is_read_back_as_it_was_created(store: HiveAcidConnector) -> None:
     types = [
         "boolean",
         "tinyint",
@@ -205,7 +205,7 @@ def test_hive_and_trino_find_what_they_know_a_transactional_table_by(
 
 
 @pytest.mark.parametrize("properties", [{}, PARTITIONED])
-def test_of_two_statements_that_change_a_row_the_first_to_commit_wins(
+def test_the_first_of_two_statements_to_commit_a_change_of_a_row_wins(
     store: HiveAcidConnector, properties: dict[str, Any]
 ) -> None:
     make_table(store, **properties)
@@ -260,7 +260,7 @@ def test_a_statement_sees_what_was_committed_when_it_began(store: HiveAcidConnec
     assert contents(store) == [(1, "a", "x"), (2, "b", "x")]
 
 
-def test_what_is_rolled_back_stays_hidden_and_leaves_no_files(store: HiveAcidConnector) -> None:
+def test_rolled_back_rows_stay_hidden_and_leave_no_files(store: HiveAcidConnector) -> None:
     make_table(store, **PARTITIONED)
     merge(store, inserted((1, "a", "x")))
     before = files(store)
@@ -287,7 +287,7 @@ def test_files_of_an_aborted_transaction_are_orphans(store: HiveAcidConnector) -
     assert caught.value.code == "TRANSACTION_CONFLICT"
 
 
-def test_a_table_that_was_replaced_meanwhile_is_a_conflict(store: HiveAcidConnector) -> None:
+def test_a_table_replaced_meanwhile_is_a_conflict(store: HiveAcidConnector) -> None:
     make_table(store)
     statement = Statement(store)
     statement.stage([inserted((1, "a", "x"))])
@@ -307,7 +307,7 @@ def test_compacted_rows_lie_in_directories_that_hive_3_reads(store: HiveAcidConn
     for number in range(3):
         merge(store, inserted((number, "a", "x")))
     merge(store, [(2, row_ids(store)[1], None, None, "x")])
-    # Each directory counts as soon as it is moved: one with write id 4 as well would hide the delete delta.
+    # Each directory counts as soon as it is moved: another one with write id 4 would hide the delete delta.
     assert [path.name for path in store.compact("default", "t", major=False)] == [
         "delta_0000001_0000003"
     ]
@@ -317,7 +317,7 @@ def test_compacted_rows_lie_in_directories_that_hive_3_reads(store: HiveAcidConn
     assert contents(store) == [(0, "a", "x"), (2, "a", "x")]
 
 
-def test_compactions_of_one_table_exclude_each_other_and_nothing_else(
+def test_compactions_of_one_table_exclude_only_each_other(
     store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_table(store)
@@ -381,7 +381,7 @@ def test_a_compaction_of_hive_4_counts_once_its_transaction_is_committed(
 
 
 @pytest.mark.parametrize("call", ["drop_table", "create_table", "commit_txn", "create_database"])
-def test_a_lost_answer_is_asked_for(
+def test_a_lost_answer_is_looked_up(
     store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch, call: str
 ) -> None:
     make_table(store)
@@ -463,7 +463,7 @@ def test_tables_that_trino_wrote_can_be_registered(
     merge(store, inserted((9, "ours")))
     assert contents(store) == sorted([*map(tuple, expected["rows"]), (9, "ours")])
     statement = Statement(store)
-    # What was open elsewhere will never be seen here.
+    # Transactions open elsewhere will never be visible here.
     assert statement.handle.snapshot.write_ids.aborted == {2, 5}
     statement.metadata.drop_table(statement.session, statement.handle)
     statement.commit()
@@ -512,7 +512,9 @@ def test_schemas_are_those_of_the_metastore(store: HiveAcidConnector, tmp_path: 
         ),
     ],
 )
-def test_what_cannot_be_read_says_why(store: HiveAcidConnector, change: Any, words: str) -> None:
+def test_unreadable_tables_name_the_reason(
+    store: HiveAcidConnector, change: Any, words: str
+) -> None:
     make_table(store, transactional=False)
     with client(store) as thrift:
         table = thrift.get_table("default", "t")
@@ -613,7 +615,7 @@ def test_locations_of_other_schemes_and_hosts_are_refused_by_name(location: str 
         {"sd.cols": []},
     ],
 )
-def test_what_a_metastore_cannot_say_of_a_table_is_refused(change: dict[str, Any]) -> None:
+def test_tables_that_a_metastore_cannot_describe_are_refused(change: dict[str, Any]) -> None:
     table = HiveTable(
         "1",
         NAME,
@@ -633,7 +635,7 @@ def test_what_a_metastore_cannot_say_of_a_table_is_refused(change: dict[str, Any
     assert caught.value.hint
 
 
-def test_a_server_that_is_no_metastore_is_named_by_its_address() -> None:
+def test_a_server_that_is_not_a_metastore_is_named_by_its_address() -> None:
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def answer() -> None:
@@ -655,7 +657,7 @@ def test_a_server_that_is_no_metastore_is_named_by_its_address() -> None:
     assert caught.value.code == "HIVE_METASTORE_ERROR"
 
 
-def test_a_metastore_that_is_not_there_is_told_with_its_address() -> None:
+def test_a_missing_metastore_is_reported_with_its_address() -> None:
     with pytest.raises(ConnectorError, match=r"thrift://127\.0\.0\.1:1 does not answer") as caught:
         HiveAcidConnector(metastore="thrift://127.0.0.1:1")
     assert caught.value.code == "HIVE_METASTORE_ERROR"

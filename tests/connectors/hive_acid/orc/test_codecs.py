@@ -1,4 +1,4 @@
-"""Files of every codec, of rows, delete events and compactions: read back, with tails that Hive needs."""
+"""Files of every codec, for rows, delete events and compactions, are read back; their tails are those that Hive needs."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ EARLY = dt.datetime.fromisoformat("1969-12-31 23:59:58.999999")
         ("NONE", pyorc.CompressionKind.NONE),
     ],
 )
-def test_what_is_written_is_read_back_whatever_compresses_it(
+def test_written_values_are_read_back_with_every_codec(
     tmp_path: Path, codec: str, kind: Any, early: bool
 ) -> None:
     store = make_table(HiveAcidConnector(tmp_path, compression_codec=codec), COLUMNS)
@@ -68,7 +68,7 @@ def test_what_is_written_is_read_back_whatever_compresses_it(
     ("codec", "hint"),
     [("LZ4", "Leave it out"), ("ZTSD", "ZSTD"), (None, "Leave it out"), (1, "Leave it out")],
 )
-def test_a_codec_that_there_is_not_is_refused_before_anything_is_made(
+def test_an_unknown_codec_is_refused_before_anything_is_created(
     tmp_path: Path, codec: Any, hint: str
 ) -> None:
     with pytest.raises(ConnectorError, match="is none of NONE, SNAPPY, ZSTD, GZIP") as caught:

@@ -1,4 +1,4 @@
-"""Timestamps before 1970 with fractions of seconds: a writer of their own, and every reader gets them back."""
+"""Timestamps before 1970 with fractions of seconds have their own writer, and every reader reads them back."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ LATE = [
 COLUMNS = [("id", "bigint"), ("at", "timestamp(6)")]
 
 
-def test_they_are_read_back_as_they_are(tmp_path: Path) -> None:
+def test_early_times_are_read_back_unchanged(tmp_path: Path) -> None:
     store = make_table(tmp_path, COLUMNS)
     rows = list(enumerate([*LATE, *EARLY]))
     merge(store, inserted(*rows))
@@ -81,7 +81,7 @@ def test_a_file_may_hold_them_late(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     }
 
 
-def test_values_of_all_types_stand_beside_them(tmp_path: Path) -> None:
+def test_values_of_all_types_can_accompany_them(tmp_path: Path) -> None:
     types = {
         "a": "boolean",
         "b": "tinyint",
@@ -143,7 +143,7 @@ def test_other_files_are_written_by_arrow(tmp_path: Path, monkeypatch: pytest.Mo
     assert len(contents(store)) == 4
 
 
-def test_what_no_engine_reads_back_is_refused(tmp_path: Path) -> None:
+def test_times_that_no_engine_reads_back_are_refused(tmp_path: Path) -> None:
     store = make_table(tmp_path, COLUMNS)
     for bad in (
         at("1969-12-31 23:59:59.500000"),

@@ -1,4 +1,4 @@
-"""Chunks of a file's tail that would unfold without end are refused."""
+"""Chunks of a file's tail that would decompress without end are refused."""
 
 from __future__ import annotations
 

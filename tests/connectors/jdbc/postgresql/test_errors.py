@@ -1,4 +1,4 @@
-"""What a user is told of the server's errors: a code of Trino's, and a next step that helps."""
+"""Errors of the server for users: a code of Trino's and a helpful next step."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.connectors.jdbc.support import Database, Statement, merge
 
 
 class DriverError(Exception):
-    """An error as the driver raises it."""
+    """An error in the form of the driver."""
 
     def __init__(self, state: str, words: str) -> None:
         super().__init__(words)
@@ -59,7 +59,7 @@ STATES = (
 
 
 @pytest.mark.parametrize("state", STATES)
-def test_every_state_has_a_code_and_a_step_that_speaks_of_the_database(state: str) -> None:
+def test_every_state_has_a_code_and_a_step_about_the_database(state: str) -> None:
     error = with_next_step(
         translated(
             DriverError(state, "it's wrong"),
@@ -74,7 +74,7 @@ def test_every_state_has_a_code_and_a_step_that_speaks_of_the_database(state: st
     assert "TRY_CAST" not in (error.hint or "")
 
 
-def test_a_statement_that_the_server_ends_by_its_timeout_says_so(pg: Database) -> None:
+def test_a_statement_ended_by_the_timeout_of_the_server_reports_it(pg: Database) -> None:
     session = pg.session()
     try:
         session.execute("SET statement_timeout = '10ms'")
@@ -159,7 +159,7 @@ def test_a_date_that_python_cannot_show_is_carried_along(
 
 
 def change(database: Database, statement_columns: tuple[str, ...]) -> None:
-    """Update all rows as the engine does: columns that no expression reads are carried along."""
+    """Update all rows like the engine: columns that no expression reads are passed through."""
     session = ConnectorSession("q1")
     statement = Statement(database, "t")
     columns = [

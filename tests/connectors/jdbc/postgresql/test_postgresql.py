@@ -1,4 +1,4 @@
-"""What is PostgreSQL's own: connection strings, snapshots, versions of rows, its types and names."""
+"""Features specific to PostgreSQL: connection strings, snapshots, versions of rows, its types and names."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_server_that_cannot_be_reached_is_named_without_secrets(dsn: str, part
         assert "s3same" not in told.replace("dbname=öpen", "")
 
 
-def test_a_wrong_password_is_told_and_not_shown(
+def test_a_wrong_password_is_reported_but_not_shown(
     pg: Database, tmp_path: Any, postgresql: str
 ) -> None:
     pg.sql("DROP ROLE IF EXISTS ann", "CREATE ROLE ann LOGIN PASSWORD 'right'")
@@ -156,7 +156,7 @@ def test_a_statement_that_waits_for_another_one_and_then_finds_the_row_changed_i
     assert content(pg) == [(1, 11), (2, 2)]
 
 
-def test_a_lock_that_is_not_given_up_is_told(pg: Database, monkeypatch: Any) -> None:
+def test_a_lock_that_is_never_released_is_reported(pg: Database, monkeypatch: Any) -> None:
     for module in (postgresql_session, postgresql_errors):
         monkeypatch.setattr(module, "LOCK_SECONDS", 1)
     pg.sql("CREATE TABLE shelf (sku int PRIMARY KEY)", "INSERT INTO shelf VALUES (1)")
@@ -296,7 +296,9 @@ def test_a_table_that_others_inherit_from_is_not_changed_since_keys_may_be_there
     assert pg.rows("SELECT * FROM ONLY shelf ORDER BY 1") == [(1, "a"), (2, "c")]
 
 
-def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql: str) -> None:
+def test_the_error_of_a_user_without_privileges_names_the_missing_one(
+    pg: Database, postgresql: str
+) -> None:
     pg.sql(
         "DROP ROLE IF EXISTS guest",
         "CREATE ROLE guest LOGIN",
@@ -314,7 +316,7 @@ def test_a_user_without_rights_is_told_what_is_missing(pg: Database, postgresql:
     pg.sql("DROP OWNED BY guest", "DROP ROLE guest")
 
 
-def test_moments_are_in_utc_whatever_the_server_shows(pg: Database) -> None:
+def test_moments_are_in_utc_regardless_of_the_servers_zone(pg: Database) -> None:
     pg.sql(
         "CREATE TABLE t (id int PRIMARY KEY, at timestamptz)",
         "INSERT INTO t VALUES (1, '2024-06-01 12:00:00+05:30')",
@@ -323,7 +325,7 @@ def test_moments_are_in_utc_whatever_the_server_shows(pg: Database) -> None:
     assert value == dt.datetime(2024, 6, 1, 6, 30, tzinfo=dt.UTC)
 
 
-def test_without_the_driver_the_error_names_the_command(pg: Database, monkeypatch: Any) -> None:
+def test_a_missing_driver_is_reported_with_the_command(pg: Database, monkeypatch: Any) -> None:
     monkeypatch.setitem(__import__("sys").modules, "adbc_driver_postgresql", None)
     with pytest.raises(SetupError) as caught:
         pg.connector.store.connect()

@@ -1,4 +1,4 @@
-"""Another user's names and a session's settings change nothing of what this connector sends; a table's own code runs as everywhere."""
+"""Names of other users and settings of a session do not affect the connector's statements; a table's own code runs unchanged."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FUNCTIONS = (
 
 @pytest.fixture
 def victim(pg: Database) -> Iterator[Database]:
-    """Yield the database as a role sees it on whose search path another user has put names of its own."""
+    """Yield the database of a role on whose search path another user has created objects."""
     pg.sql(
         f"DROP ROLE IF EXISTS {ROLE}",
         f"CREATE ROLE {ROLE} LOGIN",
@@ -127,7 +127,7 @@ def test_code_of_a_users_table_has_the_roles_own_search_path_and_zone(
         f"GRANT ALL ON public.audit TO {ROLE}",
         f"ALTER ROLE {ROLE} SET search_path = public",
         f"ALTER ROLE {ROLE} SET timezone = 'Asia/Tokyo'",
-        # Unqualified, as most people write it.
+        # Unqualified, as usually written.
         "CREATE FUNCTION public.noted() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN "
         "INSERT INTO audit VALUES (TG_OP, current_setting('timezone'), current_setting('search_path')); RETURN NULL; END $$",
         "CREATE TRIGGER noted AFTER INSERT OR UPDATE OR DELETE ON public.t FOR EACH ROW EXECUTE FUNCTION public.noted()",
@@ -210,7 +210,7 @@ SETTINGS = {
     "default_tablespace": "''",
     "search_path": "nowhere",
 }
-"""Settings of a role or a database, each with a value that is not the usual one."""
+"""Settings of a role or a database, each with an unusual value."""
 
 
 @pytest.mark.parametrize("owner", [f"ROLE {ROLE}", "DATABASE postgres"])
@@ -261,7 +261,7 @@ def test_settings_of_role_and_database_change_nothing(
         pg.sql("DROP TABLE public.s", "DROP TYPE public.mood")
 
 
-def test_a_role_that_only_reads_gets_an_error_that_says_so(pg: Database, victim: Database) -> None:
+def test_a_read_only_role_gets_an_error_that_names_it(pg: Database, victim: Database) -> None:
     pg.sql(f"ALTER ROLE {ROLE} SET default_transaction_read_only = on")
     with pytest.raises(RowMergeError) as caught:
         merge(victim, "t", [("a", 1, "xx", 3, 0, ("a", 1))], {0: ["v"]})

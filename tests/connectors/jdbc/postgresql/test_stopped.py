@@ -1,4 +1,4 @@
-"""A server that is stopped while a statement runs: before the commit nothing is changed, during it the server is asked what has become of it."""
+"""A server stopped during a statement: nothing changes before the commit; during the commit, the server is asked for the outcome."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Server:
-    """A server of this test's own, which can be stopped as by a power cut and started again."""
+    """A private server that can be stopped like by a power cut and restarted."""
 
     def __init__(self, uri: str) -> None:
         self.directory = Path(uri.split("host=")[1].split(maxsplit=1)[0])
@@ -80,7 +80,7 @@ def rows(server: Server) -> list[int]:
 
 
 def merged(server: Server) -> Statement:
-    """Take a statement that inserts a row to the point before its commit."""
+    """Run a statement that inserts a row up to its commit."""
     statement = Statement(server.database, "shelf")
     statement.begin()
     sink = statement.sink()
@@ -90,13 +90,13 @@ def merged(server: Server) -> Statement:
 
 
 def undone(statement: Statement) -> None:
-    """Roll back; the server may be down, which is told by our error if at all."""
+    """Roll back; if the server is down, at most one of our errors is raised."""
     with suppress(RowMergeError):
         statement.rollback()
 
 
 @pytest.mark.not_quick
-def test_a_server_that_is_stopped_while_rows_are_read_is_told(server: Server) -> None:
+def test_a_server_stopped_while_rows_are_read_is_reported(server: Server) -> None:
     statement = Statement(server.database, "shelf")
     splits = statement.splits()
     server.stop()

@@ -1,4 +1,4 @@
-"""Values that a column's declared type does not have stop only the statements that read the column."""
+"""Invalid values of a column's declared type stop only the statements that read the column."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ODD = {
     "boolean": "2",
     "time": "'25:00'",
 }
-"""By declared type a value that the type does not have, in SQL."""
+"""An invalid value in SQL for each declared type."""
 
 
 @pytest.fixture
@@ -42,7 +42,7 @@ def columns() -> str:
 
 
 def stored(path: Path) -> list[tuple[Any, ...]]:
-    """Return the rows as SQLite itself keeps them: bytes and storage class of every value."""
+    """Return the rows as SQLite itself stores them: bytes and storage class of every value."""
     names = [f"o{index}" for index in range(len(ODD))]
     with closing(sqlite3.connect(path)) as connection, connection:
         shown = ", ".join(f"hex(CAST({name} AS BLOB)) || typeof({name})" for name in names)
@@ -51,7 +51,7 @@ def stored(path: Path) -> list[tuple[Any, ...]]:
 
 @pytest.fixture
 def path(engine: Engine, tmp_path: Path) -> Path:
-    """Make a table of three rows, of which the second holds an odd value in every column but the first two."""
+    """Create a table of three rows; the second has an odd value in every column but the first two."""
     made = tmp_path / "odd.db"
     good = "1, 1, 'x', 'y', '2024-01-01', '2024-01-01 10:00', 1.5, 2.5, 1, '10:00'"
     with closing(sqlite3.connect(made)) as connection, connection:

@@ -1,4 +1,4 @@
-"""What a file brings along changes nothing of what is asked of SQLite."""
+"""Content of a database file does not affect statements sent to SQLite."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def test_a_table_with_the_name_of_one_of_sqlites_own_is_refused(lite: Database, 
     assert caught.value.code == "NOT_SUPPORTED"
 
 
-def test_a_table_whose_name_only_resembles_one_of_sqlites_own_is_no_obstacle(
+def test_a_table_name_that_only_resembles_one_of_sqlites_own_is_accepted(
     lite: Database,
 ) -> None:
     lite.sql(

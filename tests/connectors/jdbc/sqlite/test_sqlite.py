@@ -1,4 +1,4 @@
-"""What is SQLite's own: declared types, misfits, files, locks, rowids."""
+"""Features specific to SQLite: declared types, misfits, files, locks, rowids."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_lone_integer_key_is_numbered_by_sqlite(lite: Database) -> None:
     assert lite.rows("SELECT * FROM t ORDER BY 1") == [(41, "a"), (42, "b")]
 
 
-def test_a_key_that_is_null_cannot_be_told_apart(lite: Database) -> None:
+def test_null_keys_cannot_be_distinguished(lite: Database) -> None:
     lite.sql("CREATE TABLE t (id text PRIMARY KEY)", "INSERT INTO t VALUES (NULL), (NULL)")
     statement = Statement(lite, "t")
     assert statement.read().num_rows == 2
@@ -174,7 +174,7 @@ def test_a_key_of_more_digits_than_its_row_id_has_leads_to_no_other_row(lite: Da
 
 
 @pytest.mark.parametrize("mode", ["DELETE", "WAL"])
-def test_a_lock_of_another_program_is_told_after_a_while(
+def test_a_lock_of_another_program_is_reported_after_a_timeout(
     lite: Database, monkeypatch: Any, mode: str
 ) -> None:
     monkeypatch.setattr(store, "BUSY_MILLISECONDS", 200)
@@ -202,14 +202,14 @@ def test_a_lock_of_another_program_is_told_after_a_while(
     ],
 )
 @pytest.mark.parametrize("create", [True, False])
-def test_a_path_that_no_file_can_have_is_told(
+def test_an_impossible_path_is_reported(
     tmp_path: Path, name: str, code: str, hint: str, create: bool
 ) -> None:
     error = refused(lambda: opened(tmp_path / name, create=create))
     assert (error.code, error.hint) == (code, hint)
 
 
-def test_files_that_are_not_there_or_no_databases_are_told(tmp_path: Path) -> None:
+def test_missing_files_and_files_that_are_not_databases_are_reported(tmp_path: Path) -> None:
     assert "there is no directory" in refused(lambda: opened(tmp_path / "no" / "x.db")).message
     missing = refused(lambda: opened(tmp_path / "x.db"))
     assert "there is no such file" in missing.message
@@ -242,7 +242,7 @@ def test_a_file_that_may_not_be_written_is_read_and_not_changed(
     statement.rollback()
 
 
-def test_there_is_one_schema(lite: Database) -> None:
+def test_the_only_schema_is_main(lite: Database) -> None:
     transaction = lite.connector.begin_transaction()
     metadata = lite.connector.get_metadata(transaction)
     assert metadata.list_schemas(SESSION) == ["main"]
@@ -261,14 +261,14 @@ def lite_with_table(lite: Database) -> Database:
     return lite
 
 
-def test_without_the_driver_the_error_names_the_command(lite: Database, monkeypatch: Any) -> None:
+def test_a_missing_driver_is_reported_with_the_command(lite: Database, monkeypatch: Any) -> None:
     monkeypatch.setitem(__import__("sys").modules, "adbc_driver_sqlite", None)
     with pytest.raises(SetupError) as caught:
         opened(lite.connector.store.path)  # type: ignore[attr-defined]
     assert caught.value.hint == f"Run: {install_command('sqlite')}"
 
 
-def test_a_column_that_is_renamed_meanwhile_is_told_and_its_name_is_not_read_as_a_text(
+def test_a_column_renamed_meanwhile_is_reported_and_its_name_is_not_read_as_text(
     lite: Database,
 ) -> None:
     lite.sql(
@@ -304,7 +304,7 @@ def test_a_table_that_would_take_rows_out_or_skip_them_for_a_repeated_key_keeps_
     assert content(lite) == [(1, 20), (2, 10)], "places may be exchanged"
 
 
-def test_what_a_trigger_refuses_is_told_with_a_next_step(lite: Database) -> None:
+def test_a_refusal_by_a_trigger_is_reported_with_a_next_step(lite: Database) -> None:
     lite.sql(
         "CREATE TABLE shelf (sku INTEGER PRIMARY KEY, note TEXT)",
         "CREATE TRIGGER guard BEFORE INSERT ON shelf BEGIN SELECT RAISE(ABORT, 'no inserts'); END",

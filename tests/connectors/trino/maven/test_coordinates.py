@@ -1,4 +1,4 @@
-"""Maven coordinates: what is accepted, and what errors say."""
+"""Maven coordinates: accepted forms, and texts of errors."""
 
 from __future__ import annotations
 

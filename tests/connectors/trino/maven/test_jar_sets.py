@@ -29,7 +29,7 @@ JARS = ("io.trino:trino-shop:483", "org.acme:words:1.0", "org.other:words:1.0")
 
 
 class Repository(FolderRepository):
-    """Counts what is read, and fails if asked to."""
+    """Counts reads, and fails on request."""
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder)
@@ -212,7 +212,7 @@ def test_a_jar_without_a_published_checksum_is_accepted_and_pinned(sets, folder)
     assert all(len(jar.sha256) == 64 for jar in sets.get(PLUGIN).jars)
 
 
-def test_an_unreadable_list_of_jars_is_no_set(sets):
+def test_an_unreadable_list_of_jars_is_not_a_set(sets):
     pins = sets.get(PLUGIN).folder / "jars.json"
     for text in ("", "{}", '{"engine": "", "jars": [{"path": 1}]}', "[]"):
         pins.write_text(text)

@@ -78,7 +78,7 @@ def test_a_plugin_in_a_folder_may_have_its_engine_from_maven(sets, tmp_path):
     assert connector._settings["engine"] == folder_of(sets, ENGINE)
 
 
-def test_a_catalog_file_goes_with_coordinates(sets, tmp_path):
+def test_a_catalog_file_can_accompany_coordinates(sets, tmp_path):
     file = tmp_path / "shop.properties"
     file.write_text("connector.name=memory\nlog=/lake")
     connector = MavenConnector.from_catalog_file(file, maven=PLUGIN)
@@ -152,7 +152,7 @@ JarSets(home, lambda: Slow(folder), resolve, ()).get(plugin)
 
 
 def _interrupted(process):
-    """Press Ctrl-C, and again like a person where Python was in a place that ignores it; give what the process printed."""
+    """Press Ctrl-C, and again like a person if Python ignored it; return the output of the process."""
     for _ in range(5):
         process.send_signal(signal.SIGINT)
         try:

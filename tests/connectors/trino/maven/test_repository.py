@@ -72,7 +72,7 @@ def test_a_failed_answer_is_an_error_with_the_next_step(repository, tmp_path, pa
     assert "ROWMERGE_MAVEN_REPOSITORY" in caught.value.hint
 
 
-def test_without_a_network_the_error_has_the_next_step(monkeypatch):
+def test_the_error_without_a_network_has_the_next_step(monkeypatch):
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     with pytest.raises(SetupError, match="refused") as caught:
         HttpRepository("http://127.0.0.1:9").read("a.pom")

@@ -67,7 +67,7 @@ def folder(tmp_path):
         + "</dependencies>",
         ROOT,
     )
-    # Exclusions of its own, beside those that the root manages.
+    # Its own exclusions, in addition to those managed by the root.
     publish_pom(
         folder,
         "io.trino:trino-cache:483",
@@ -152,7 +152,7 @@ def test_a_pom_file_that_is_not_xml_is_an_error_with_its_name(folder):
         resolved(folder)
 
 
-def test_without_jgo_the_error_has_the_command_that_installs_it(folder, monkeypatch):
+def test_the_error_without_jgo_has_the_install_command(folder, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SetupError, match=r"need jgo, .*" + re.escape(install_command("trino"))):
         resolve(parse_coordinates(PLUGIN), FolderRepository(folder), folder, print)
