@@ -1,4 +1,4 @@
-"""The façade: tables, options, several statements, notices, and what bad input gets."""
+"""The façade: tables, options, several statements, notices, and bad input."""
 
 from __future__ import annotations
 
@@ -136,14 +136,14 @@ def test_bad_input_gets_a_code_a_place_and_a_sentence_and_changes_nothing(
     assert "org.apache.spark" not in str(error)
 
 
-def test_the_wrong_number_of_values_is_said_with_both_numbers(engine: Engine) -> None:
+def test_a_wrong_number_of_values_is_reported_with_both_numbers(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match=r"\b3\b.*\b1\b|\b1\b.*\b3\b"):
         engine.run(
             "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, name, v) VALUES (1)"
         )
 
 
-def test_a_connector_without_merge_says_so(engine: Engine) -> None:
+def test_a_connector_without_merge_is_reported(engine: Engine) -> None:
     from rowmerge_nb import spi
 
     class Reader(spi.Connector):
@@ -236,7 +236,7 @@ def test_a_column_of_a_hidden_dataframe_is_answered_with_the_name_that_is_read(
         ("INSERT INTO t SELECT * FROM t", {"check": True, "record": True, "near": False}, None),
     ],
 )
-def test_an_option_that_does_nothing_for_a_statement_is_told_as_that(
+def test_an_option_without_effect_on_a_statement_is_reported_as_such(
     engine: Engine, statement: str, options: dict[str, Any], told: str | None
 ) -> None:
     notices = [notice.message for notice in engine.run(statement, **options).trace.notices]
@@ -380,7 +380,7 @@ def test_deep_nesting_that_can_be_read_is_run(engine: Engine) -> None:
     assert result.counts["UPDATE"] == 2
 
 
-def test_a_closed_engine_says_so() -> None:
+def test_a_closed_engine_is_reported() -> None:
     closed = Engine()
     closed.close()
     with pytest.raises(RowMergeError, match="The engine is closed"):
@@ -469,7 +469,7 @@ def test_a_diff_has_the_types_of_a_query(engine: Engine) -> None:
         dtypes = {str(rows.dtype).lower() for rows in (diff[f"old.{name}"], diff[f"new.{name}"])}
         assert {dtype.removesuffix("ean") for dtype in dtypes} == {str(frame[name].dtype)}
     assert str(diff["new.d"][0]) == "2.50"
-    # Integers and booleans stay what they are beside NULL.
+    # Integers and booleans keep their type beside NULL.
     diff = engine.run("DELETE FROM typed").diff()
     assert [str(diff[f"new.{name}"].dtype) for name in columns] == [
         *("Int32", "object", "datetime64[us]", "boolean")
@@ -524,7 +524,7 @@ def test_a_result_that_is_taken_for_a_list_or_a_truth_says_what_to_write(engine:
         assert refused.value.hint == hint
 
 
-def test_a_diff_says_that_it_has_not_all_changed_rows(engine: Engine) -> None:
+def test_a_diff_reports_that_it_lacks_some_changed_rows(engine: Engine) -> None:
     engine.register("many", pa.table({"id": range(20_000), "v": [0] * 20_000}))
     result = engine.run("UPDATE many SET v = 1")
     with pytest.warns(UserWarning, match='of 20,000 changed rows.*trace="full"'):

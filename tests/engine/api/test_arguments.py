@@ -1,4 +1,4 @@
-"""What the engine and connectors are handed is looked at: each wrong value is told with its type and a next step."""
+"""Arguments of the engine and of connectors are checked: each wrong value is reported with its type and a next step."""
 
 from __future__ import annotations
 
@@ -73,14 +73,14 @@ WRONG_PATHS: tuple[Any, ...] = (5, b"x", [1], "a\0b")
         *(lambda made=made, path=path: made(path) for made in STORES for path in WRONG_PATHS),
     ],
 )
-def test_a_wrong_value_is_told_with_a_next_step(call: Callable[[], Any]) -> None:
+def test_a_wrong_value_is_reported_with_a_next_step(call: Callable[[], Any]) -> None:
     with pytest.raises(RowMergeError) as caught:
         call()
     assert caught.value.code == "INVALID_ARGUMENTS"
     assert caught.value.hint
 
 
-def test_a_number_that_no_type_has_is_told() -> None:
+def test_a_number_outside_all_types_is_reported() -> None:
     with pytest.raises(RowMergeError) as caught:
         Engine().register("t", [{"a": 2**70}])
     assert caught.value.hint
@@ -98,7 +98,7 @@ def test_the_metadata_of_a_table_in_no_catalog_is_refused() -> None:
         Engine().table_metadata("nope", "default", "t")
 
 
-def test_whatever_cannot_be_closed_does_not_keep_the_rest_open() -> None:
+def test_an_object_that_cannot_be_closed_does_not_keep_the_others_open() -> None:
     closed = []
 
     class Stuck(MemoryConnector):
@@ -142,7 +142,7 @@ def test_whatever_cannot_be_closed_does_not_keep_the_rest_open() -> None:
         ("DROP VIEW nix", "GENERIC_USER_ERROR"),
     ],
 )
-def test_what_is_there_already_or_cannot_be_changed_is_told_with_a_next_step(
+def test_existing_and_unchangeable_objects_are_reported_with_a_next_step(
     statement: str, code: str
 ) -> None:
     engine = Engine()

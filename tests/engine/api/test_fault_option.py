@@ -1,4 +1,4 @@
-"""A fault is written as the step, the call's number, the place and the action; what is written otherwise is an error with a next step."""
+"""A fault is written as step, call number, location and action; other forms are errors with a next step."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from rowmerge_nb.testing.faults import FaultyConnector
         ("get_next_page:2:twice", "call 2 of get_next_page gave its rows twice"),
     ],
 )
-def test_what_is_written_is_what_goes_wrong(text, what):
+def test_the_written_fault_occurs(text, what):
     assert fault_of(text).what == what
     assert fault_of(text).text == text
 
@@ -54,7 +54,7 @@ def test_what_is_written_is_what_goes_wrong(text, what):
         (7, "fault", "store_merged_rows:2:after"),
     ],
 )
-def test_what_cannot_be_read_says_what_can(text, message, hint):
+def test_an_invalid_fault_lists_the_valid_ones(text, message, hint):
     with pytest.raises(RowMergeError) as caught:
         Options().changed(fault=text)
     assert caught.value.code == "INVALID_ARGUMENTS"
@@ -90,7 +90,7 @@ def test_every_step_that_a_task_or_the_coordinator_makes_is_known():
 
 
 class Store:
-    """Counts what it is asked."""
+    """Counts requests."""
 
     calls = 0
 
@@ -113,7 +113,7 @@ def test_calls_that_are_not_watched_are_not_counted(tmp_path):
     assert watch.strikes.read_text() == "struck\n"
 
 
-def test_what_is_read_on_the_driver_is_not_killed():
+def test_reads_on_the_driver_are_not_killed():
     pytest.importorskip("pyspark")
     with pytest.raises(RowMergeError, match="made on the driver, which is not killed"):
         fault_of("get_next_page:kill").around(lambda: None, lambda: None)

@@ -1,4 +1,4 @@
-"""Options are given as plain texts, are decided on by their words, and an unknown word is refused with those that there are."""
+"""Options are plain texts whose words decide; an unknown word is refused with the valid ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def test_a_plain_text_is_taken_and_compared(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_an_unknown_word_is_refused_with_those_that_there_are(name: str) -> None:
+def test_an_unknown_word_is_refused_with_the_valid_ones(name: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         Options().changed(**{name: "none"})
     assert (caught.value.code, caught.value.message) == (
@@ -60,7 +60,7 @@ def test_an_unknown_name_is_refused_with_the_nearest_one_or_all(name: str, hint:
     assert caught.value.hint == hint
 
 
-def test_an_error_of_progress_is_told_once_and_no_further_step_is() -> None:
+def test_an_error_of_progress_is_reported_once_and_later_steps_are_skipped() -> None:
     told: list[str] = []
 
     def progress(step: str) -> None:
@@ -72,7 +72,7 @@ def test_an_error_of_progress_is_told_once_and_no_further_step_is() -> None:
         RuntimeWarning, match=r"at step 'parse'.*ValueError: no place to draw"
     ) as warned:
         options.step("parse")
-    # Options that are made from these know it as well.
+    # Options derived from these have it as well.
     options.changed(trace="off").step("commit")
     assert len(warned) == 1
     assert told == ["parse"]

@@ -1,4 +1,4 @@
-"""What is derived of other options from a trace is what runs under these options give; where it cannot be derived, a sentence says why."""
+"""Results derived from a trace for other options match runs with these options; otherwise, a sentence names the reason."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(engine: Engine, statement: str, **options: Any) -> Trace:
     [range(14), pytest.param(range(14, 200), marks=pytest.mark.long)],
     ids=["some", "many"],
 )
-def test_random_statements_run_as_it_was_derived(engine: Engine, statements: range) -> None:
+def test_random_statements_run_as_derived(engine: Engine, statements: range) -> None:
     summary = compare(engine, statements, 476, most=2)
     assert summary.differences == [], summary.differences[0]
     assert summary.compared > len(statements)
@@ -113,7 +113,7 @@ def test_a_function_of_the_connector_is_known_by_the_places_that_the_run_has_sho
             strict=True,
         )
     )
-    # Nothing went to the old place of the updated row while it stayed one row.
+    # Nothing went to the old partition of the updated row while it stayed one row.
     assert told["a"] == -1
     assert min(told["b"], told["c"]) >= 0
 
@@ -147,7 +147,7 @@ def test_a_saved_trace_has_all_of_it(engine: Engine, tmp_path: Path) -> None:
     ]
 
 
-def test_what_cannot_be_derived_says_why(engine: Engine) -> None:
+def test_an_underivable_variant_names_the_reason(engine: Engine) -> None:
     trace = run(engine, MERGE.format(t="placed"))
     pages = trace.samples.pages
     assert pages is not None
@@ -184,7 +184,7 @@ def test_what_cannot_be_derived_says_why(engine: Engine) -> None:
     assert f"more than {MOST_ROWS:,} rows" in variants_of(many).why
 
 
-def test_without_the_old_rows_the_era_stays(engine: Engine) -> None:
+def test_the_era_stays_without_the_old_rows(engine: Engine) -> None:
     trace = run(engine, MERGE.format(t="placed"))
     pages = trace.samples.pages
     assert pages is not None
@@ -199,7 +199,7 @@ def test_without_the_old_rows_the_era_stays(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
-def test_a_report_lays_the_rows_of_the_other_paradigm_beside_those_of_the_run(
+def test_a_report_shows_the_rows_of_the_other_paradigm_beside_those_of_the_run(
     engine: Engine, paradigm: str
 ) -> None:
     trace = run(engine, MERGE.format(t="placed"), paradigm=paradigm)

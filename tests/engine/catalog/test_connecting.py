@@ -30,7 +30,7 @@ def engine() -> Any:
 
 @pytest.fixture
 def shop(monkeypatch):
-    """A store of another package; `shop.calls` has what its factory got."""
+    """A store of another package; `shop.calls` has the arguments of its factory."""
     shop = types.SimpleNamespace(calls=[], connector=MemoryConnector())
 
     def create(**properties: Any) -> Any:
@@ -169,7 +169,7 @@ def test_values_reach_the_factory_with_paths_of_the_folder_of_the_file(engine, s
     assert (connection.location, connection.origin) == (str(tmp_path / "data"), "x.toml")
 
 
-def test_an_address_tells_the_store_and_the_property(engine, shop):
+def test_an_address_implies_the_store_and_the_property(engine, shop):
     engine.connect("", "shop://here")
     assert shop.calls == [{"text": "shop://here"}]
     assert engine.catalogs()[-1].location == "shop://here"
@@ -191,7 +191,7 @@ def test_a_store_that_does_not_answer_is_not_added_and_is_closed(engine, shop, m
         engine.connect("shop")
     assert closed == [True]
     assert [each.name for each in engine.catalogs()] == ["memory"]
-    # Without the check, as for a project's file, it is there.
+    # Without the check, as for a project's file, it is added.
     engine.open_connection(ConnectionRequest("shop"), check=False)
     monkeypatch.undo()
 
@@ -292,6 +292,6 @@ def test_a_server_is_asked_when_it_is_connected(engine, postgresql):
     connection = engine.connect("postgresql", postgresql, name="pg")
     assert connection.store == "postgresql"
     assert ("public", "schema") in engine.names("pg")
-    # A password is no harm where the server trusts everybody.
+    # A password does no harm on a server that trusts everyone.
     engine.connect("postgresql", postgresql, name="other", password=SECRET)
     assert SECRET not in repr(engine.catalogs())

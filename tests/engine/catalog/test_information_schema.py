@@ -1,4 +1,4 @@
-"""``information_schema``: what each catalog tells of itself, on every store, and what cannot be done with it."""
+"""``information_schema``: each catalog's description of itself on every store, and its limits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def rows(engine: Engine, sql: str, **options: Any) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in table.to_pylist()]
 
 
-def test_tables_columns_views_and_schemas_are_told(engine: Engine) -> None:
+def test_tables_columns_views_and_schemas_are_listed(engine: Engine) -> None:
     engine.run("CREATE SCHEMA other")
     ours = "WHERE table_schema <> 'information_schema'"
     assert rows(engine, f"SELECT * FROM information_schema.tables {ours}") == [
@@ -59,7 +59,7 @@ def test_tables_columns_views_and_schemas_are_told(engine: Engine) -> None:
     assert rows(engine, "SHOW SCHEMAS") == [(name,) for _, name in schemas]
 
 
-def test_it_tells_of_itself(engine: Engine) -> None:
+def test_it_lists_itself(engine: Engine) -> None:
     assert rows(engine, "SHOW TABLES FROM information_schema") == [(name,) for name in OWN]
     told = rows(
         engine,
@@ -73,7 +73,7 @@ def test_it_tells_of_itself(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "iceberg", "sqlite", "postgresql"])
-def test_every_store_tells_its_tables(
+def test_every_store_lists_its_tables(
     spark: Any, tmp_path: Any, request: pytest.FixtureRequest, store: str
 ) -> None:
     connector = {
@@ -99,7 +99,7 @@ def test_every_store_tells_its_tables(
         engine.run(f"DROP TABLE there.{schema}.told")
 
 
-def test_it_is_read_as_any_table_is(engine: Engine) -> None:
+def test_it_is_read_like_any_table(engine: Engine) -> None:
     engine.run("CREATE TABLE catalogue (name varchar, columns bigint)")
     engine.run(
         "MERGE INTO catalogue t USING (SELECT table_name, count(*) AS n FROM information_schema.columns WHERE table_schema = 'default'"
@@ -117,7 +117,7 @@ def test_it_is_read_as_any_table_is(engine: Engine) -> None:
     )
 
 
-def test_a_table_that_cannot_be_read_is_told_without_columns(
+def test_an_unreadable_table_is_listed_without_columns(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
@@ -162,7 +162,7 @@ NOTHING = "Nothing can be made in schema 'information_schema': the engine makes 
         ("DROP SCHEMA information_schema", "SCHEMA_NOT_EMPTY", "Cannot drop non-empty schema"),
     ],
 )  # fmt: skip
-def test_it_is_the_engines(engine: Engine, sql: str, code: str, message: str) -> None:
+def test_it_belongs_to_the_engine(engine: Engine, sql: str, code: str, message: str) -> None:
     with pytest.raises(RowMergeError) as failed:
         engine.run(sql)
     assert failed.value.code == code

@@ -14,7 +14,7 @@ from rowmerge_nb.spi import Connector, ConnectorMetadata, SchemaTableName
 
 
 class Foreign(Connector, ConnectorMetadata):
-    """A store with a table that cannot be read."""
+    """A store with an unreadable table."""
 
     name = "foreign"
     get_metadata = lambda self, transaction: self
@@ -34,7 +34,7 @@ def test_a_table_that_cannot_be_read_is_listed_without_its_columns() -> None:
         ]
 
 
-def test_names_and_columns_are_told_without_opening_other_tables_and_without_spark(
+def test_names_and_columns_are_listed_without_opening_other_tables_or_spark(
     tmp_path: Any,
 ) -> None:
     with Engine() as engine:
@@ -62,7 +62,7 @@ def test_names_and_columns_are_told_without_opening_other_tables_and_without_spa
         assert engine._session._future is None, "Spark was not started"
 
 
-def test_names_can_be_asked_for_in_a_thread_of_their_own(tmp_path: Any) -> None:
+def test_names_can_be_requested_in_a_separate_thread(tmp_path: Any) -> None:
     found: list[Any] = []
     with Engine() as engine:
         engine.add_catalog("lite", SqliteConnector(tmp_path / "shop.db", create=True))

@@ -14,7 +14,7 @@ from rowmerge_nb.spi import Orphan
 
 
 class Store(MemoryConnector):
-    """Has a leftover, and does something while it is listed or removed."""
+    """A connector with a leftover that runs an action while it is listed or removed."""
 
     def __init__(self, meanwhile: Callable[[], object] = lambda: None) -> None:
         super().__init__()

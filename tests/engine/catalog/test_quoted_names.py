@@ -1,4 +1,4 @@
-"""Names that need quotes have them wherever a person could paste them."""
+"""Names that need quotes have them wherever they could be pasted."""
 
 from __future__ import annotations
 

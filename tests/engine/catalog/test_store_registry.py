@@ -1,4 +1,4 @@
-"""Stores of other packages, which installed packages offer by entry points."""
+"""Stores of other packages, offered through entry points."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables as they were, in every place where a statement reads one; and what results know of versions."""
+"""Former states of tables, in every position where a statement reads a table, and the versions known to results."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
 
 
 def made(engine: Engine, catalog: str, more: str = "") -> tuple[str, int]:
-    """Make a table of two versions with rows; give its name and the first of them."""
+    """Create a table with two versions of rows; return its name and the first version."""
     name = f"{catalog}.default.t"
     engine.run(f"CREATE TABLE {name} (id bigint, v varchar) {more}")
     first = engine.run(f"INSERT INTO {name} VALUES (1, 'a'), (2, 'b')").version_after
@@ -112,14 +112,14 @@ def test_a_moment_is_computed_before_the_table_is_looked_up(engine: Engine, cata
         assert caught.value.column == 16 + len(name)
 
 
-def test_what_cannot_be_computed_is_told_at_its_place(engine: Engine) -> None:
+def test_a_version_that_cannot_be_computed_is_reported_at_its_position(engine: Engine) -> None:
     name, _ = made(engine, "memory")
     with pytest.raises(RowMergeError, match="DIVISION_BY_ZERO: line 1:50: Division by zero"):
         engine.run(f"SELECT * FROM {name} FOR VERSION AS OF 1 + 1 / 0")
 
 
 @pytest.mark.parametrize("table", ["hive.default.t", "lite.main.t"])
-def test_a_store_without_versions_says_so(engine: Engine, table: str) -> None:
+def test_a_store_without_versions_is_reported_as_such(engine: Engine, table: str) -> None:
     engine.run(f"CREATE TABLE {table} (id bigint)")
     for sql, column in ((f"SELECT * FROM {table} FOR VERSION AS OF 1", 15), (f"DELETE FROM {table} WHERE id IN (SELECT id FROM {table} FOR TIMESTAMP AS OF DATE '2026-01-01')", 0)):  # fmt: skip
         with pytest.raises(
@@ -151,7 +151,7 @@ def test_views_and_dataframes_have_no_versions(engine: Engine) -> None:
         )
 
 
-def test_what_is_not_there_is_told_as_ever(engine: Engine) -> None:
+def test_a_missing_table_is_reported_as_without_a_version(engine: Engine) -> None:
     for name, code in (
         ("nope", "TABLE_NOT_FOUND"),
         ("lake.nope.t", "SCHEMA_NOT_FOUND"),
@@ -204,13 +204,13 @@ def test_a_result_knows_the_versions_before_and_after(
     assert engine.run(f"SELECT * FROM {name}").version_before is None
 
 
-def test_a_store_without_versions_has_none_to_tell(engine: Engine) -> None:
+def test_a_store_without_versions_reports_none(engine: Engine) -> None:
     engine.run("CREATE TABLE lite.main.t (id bigint)")
     result = engine.run("INSERT INTO lite.main.t VALUES 1")
     assert (result.version_before, result.version_after) == (None, None)
 
 
-def test_a_table_s_former_version_is_no_text(engine: Engine) -> None:
+def test_the_former_version_of_a_table_is_not_text(engine: Engine) -> None:
     engine.register("t", pa.table({"id": [1]}))
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: version = '1' is not possible"):
         engine.table("t", "1")  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""An error names the row that it is about where Spark has computed the expression, and is the same error otherwise."""
+"""An error names the row that Spark failed on, and is otherwise the same error."""
 
 from __future__ import annotations
 
@@ -117,14 +117,14 @@ def test_spark_names_the_row_that_tasks_name(
         ("DELETE FROM t WHERE 10 / (n - 7) > 1", "t.n = 7"),
     ],
 )
-def test_so_do_update_and_delete(engine: Engine, statement: str, row: str) -> None:
+def test_update_and_delete_name_it_too(engine: Engine, statement: str, row: str) -> None:
     assert f"The first such row has {row}." in (
         failed(engine, statement, rules_off=BY_SPARK).hint or ""
     )
 
 
 def test_a_condition_of_on_over_both_sides_names_no_row(engine: Engine) -> None:
-    """It is not known which pairs of rows it is asked for: a gap that docs/why.md names."""
+    """The pairs of rows are unknown: a gap named by docs/why.md."""
     error = failed(
         engine, f"{USING}t.id = q.id AND 10 / q.m > 1 WHEN MATCHED THEN DELETE", rules_off=BY_SPARK
     )
@@ -138,7 +138,7 @@ def test_a_condition_of_on_over_both_sides_names_no_row(engine: Engine) -> None:
 @pytest.mark.parametrize(
     "broken", ["it raises", "another error", "it takes too long", "it finds nothing"]
 )
-def test_the_plain_error_stands_where_the_row_is_not_found(
+def test_the_plain_error_stays_if_the_row_is_not_found(
     engine: Engine, monkeypatch: pytest.MonkeyPatch, broken: str
 ) -> None:
     statement = f"{USING}t.id = q.id WHEN MATCHED THEN UPDATE SET n = 10 / m"

@@ -1,4 +1,4 @@
-"""result.near(): which keys rows without a partner are near to, as the statement has found the tables."""
+"""result.near(): the near keys of rows without a partner, in the tables as read by the statement."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_each_reason_is_a_sentence(engine: Engine, source: str, on: str, said: s
     )
 
 
-def test_where_nothing_is_near_at_a_glance_nothing_is_searched_unless_it_is_asked_for(
+def test_nothing_is_searched_without_a_near_key_at_a_glance_unless_requested(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = f"MERGE INTO t USING (VALUES ('nobody', 9)) AS s (k, v) ON t.k = s.k {KEEPS}"
@@ -108,7 +108,7 @@ def test_where_nothing_is_near_at_a_glance_nothing_is_searched_unless_it_is_aske
     assert "With near=True" in str(result.near(k="nobody"))
 
 
-def test_a_unicode_form_is_told_and_a_char_has_no_blanks_beside_a_varchar(engine: Engine) -> None:
+def test_a_unicode_form_is_named_and_a_char_has_no_padding_beside_a_varchar(engine: Engine) -> None:
     engine.run("CREATE TABLE c (k char(6), v integer)")
     engine.run("INSERT INTO c VALUES ('ab', 1), ('Zo\u00e9', 2)")
     merge = f"MERGE INTO c t USING (VALUES ('ab', 9), ('Zoe\u0301', 9)) AS s (k, v) ON {{}} {KEEPS}"
@@ -119,7 +119,7 @@ def test_a_unicode_form_is_told_and_a_char_has_no_blanks_beside_a_varchar(engine
         ]
 
 
-def test_the_same_clock_in_another_zone_is_told(engine: Engine) -> None:
+def test_the_same_clock_time_in_another_zone_is_named(engine: Engine) -> None:
     engine.run("CREATE TABLE m (k timestamp(6) with time zone, v integer)")
     engine.run("INSERT INTO m VALUES (TIMESTAMP '2024-07-01 12:00:00 UTC', 1)")
     zones = "(VALUES (TIMESTAMP '2024-07-01 12:00:00 Europe/Paris', 1), (TIMESTAMP '2024-07-01 14:00:00 Europe/Paris', 2))"
@@ -127,7 +127,7 @@ def test_the_same_clock_in_another_zone_is_told(engine: Engine) -> None:
     assert [(row.row, list(row.kinds)) for row in near] == [(0, ["time zone"])]
 
 
-def test_what_is_told_is_what_the_statement_has_seen_though_it_inserts_the_rows(
+def test_near_keys_are_those_seen_by_the_statement_even_if_it_inserts_the_rows(
     engine: Engine,
 ) -> None:
     result = engine.run(
@@ -137,7 +137,7 @@ def test_what_is_told_is_what_the_statement_has_seen_though_it_inserts_the_rows(
     assert [(row.key, row.nearest) for row in result.near()] == [(("Dave ",), ("Dave",))]
 
 
-def test_a_report_says_what_is_likely_a_mistake_and_nothing_else(engine: Engine) -> None:
+def test_a_report_names_only_likely_mistakes(engine: Engine) -> None:
     merge = "MERGE INTO t USING (VALUES {}) AS s (k, v) ON t.k = s.k " + KEEPS
     told = str(engine.run(merge.format("('Dave ', 8), ('Nobody', 9)"), rehearse=True))
     assert [line for line in told.splitlines() if line.startswith("Near miss:")] == [
@@ -149,7 +149,7 @@ def test_a_report_says_what_is_likely_a_mistake_and_nothing_else(engine: Engine)
         assert "<b>Near miss.</b>" not in result._repr_mimebundle_()["text/html"]
 
 
-def test_many_mistakes_are_told_in_a_few_lines(engine: Engine) -> None:
+def test_many_mistakes_are_summarized_in_a_few_lines(engine: Engine) -> None:
     rows = ", ".join(f"('{'Dave' + ' ' * i}', {i})" for i in range(1, 9))
     told = str(
         engine.run(
@@ -196,7 +196,7 @@ def test_rows_are_picked_by_their_number_and_by_values(engine: Engine, tmp_path:
         ({"k": "zz"}, "is k = 'zz'"),
     ],
 )
-def test_rows_that_are_not_there_are_an_error_with_a_next_step(
+def test_missing_rows_are_an_error_with_a_next_step(
     engine: Engine, asked: dict[str, Any], said: str
 ) -> None:
     result = engine.run(
@@ -217,7 +217,7 @@ def test_other_statements_and_those_that_were_not_looked_at_say_so(engine: Engin
     assert len(engine.run(merge, rehearse=True, trace="off", near=True).near()) == 1
 
 
-def test_where_every_row_has_a_partner_nothing_is_looked_for(engine: Engine) -> None:
+def test_nothing_is_searched_if_every_row_has_a_partner(engine: Engine) -> None:
     result = engine.run(
         f"MERGE INTO t USING (VALUES ('Dave', 8)) AS s (k, v) ON t.k = s.k {KEEPS}", rehearse=True
     )
@@ -256,7 +256,9 @@ def test_where_every_row_has_a_partner_nothing_is_looked_for(engine: Engine) -> 
         ("reverse(t.k) = s.k", ""),
     ],
 )
-def test_an_on_that_gives_no_keys_is_told_as_a_sentence(engine: Engine, on: str, said: str) -> None:
+def test_an_on_condition_without_keys_is_reported_in_a_sentence(
+    engine: Engine, on: str, said: str
+) -> None:
     near = engine.run(
         f"MERGE INTO t USING (VALUES ('Dave ', 100), ('x', 101)) AS s (k, v) ON {on} {KEEPS}",
         rehearse=True,
@@ -364,7 +366,7 @@ def test_a_source_that_may_be_another_each_time_is_not_read_again(spark: Any) ->
     )
 
 
-def test_a_failure_of_the_search_is_told_and_ends_no_statement(
+def test_a_failure_of_the_search_is_reported_and_ends_no_statement(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: Any) -> None:

@@ -1,4 +1,4 @@
-"""Rows that a trace does not carry are told when somebody asks: with the run, or of the version from before."""
+"""Rows missing from a trace are explained on request: with the run, or from the former version."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def filled(engine: Engine, catalog: str = "memory") -> str:
 
 @pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
 @pytest.mark.parametrize("options", [{}, BY_SPARK], ids=["in tasks", "by Spark"])
-def test_what_is_looked_up_afterwards_is_what_a_whole_trace_tells(
+def test_rows_looked_up_later_match_a_whole_trace(
     engine: Engine, catalog: str, options: Any
 ) -> None:
     table = filled(engine, catalog)
@@ -71,7 +71,7 @@ def test_what_is_looked_up_afterwards_is_what_a_whole_trace_tells(
 
 
 @pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
-def test_rows_asked_for_with_the_run_are_in_the_trace_whole_and_in_a_saved_one(
+def test_rows_requested_with_the_run_are_whole_in_the_trace_and_in_a_saved_one(
     engine: Engine, catalog: str, tmp_path: Path
 ) -> None:
     table = filled(engine, catalog)
@@ -92,7 +92,7 @@ def test_rows_asked_for_with_the_run_are_in_the_trace_whole_and_in_a_saved_one(
         saved.why(id=3)
 
 
-def test_updates_and_deletes_tell_of_rows_that_where_has_chosen(engine: Engine) -> None:
+def test_updates_and_deletes_explain_rows_selected_by_where(engine: Engine) -> None:
     table = filled(engine)
     update = engine.run(f"UPDATE {table} SET n = n + 1 WHERE id < 3", trace="off", why="id = 1")
     assert [row.made for row in update.why(id=1)] == [{"id": 1, "n": 1, "s": "a"}]
@@ -115,7 +115,7 @@ def test_rows_of_no_source_are_found_too(engine: Engine) -> None:
     )
     [found] = result.why(s="z")
     assert (found.join, found.source, found.becomes) == ("not matched by source", None, "D")
-    # The source's id of such a row is NULL for want of a source row, which is no value of it.
+    # The source's id of such a row is NULL because there is no source row, and is not one of its values.
     with pytest.raises(RowMergeError, match="None of the 4 rows that took part is id = None"):
         result.why(id=None)
     assert [row.target["id"] for row in result.why(s=None) if row.target] == [2]
@@ -125,9 +125,7 @@ def test_rows_of_no_source_are_found_too(engine: Engine) -> None:
 @pytest.mark.parametrize(
     "on", ["t.id = q.id", "lower(t.s) = lower(q.s)", "t.id = q.id AND t.n > q.m"]
 )
-def test_target_rows_that_no_source_row_matches_are_found_as_they_were(
-    engine: Engine, catalog: str, on: str
-) -> None:
+def test_unmatched_target_rows_are_found_unchanged(engine: Engine, catalog: str, on: str) -> None:
     table = filled(engine, catalog)
     merge = f"MERGE INTO {table} t USING (VALUES (1, -1, 'A'), (3, 1, 'C')) AS q (id, m, s) ON {on} WHEN MATCHED THEN UPDATE SET n = 0"
     result = engine.run(merge, trace="off")
@@ -137,7 +135,7 @@ def test_target_rows_that_no_source_row_matches_are_found_as_they_were(
         "  No row of the source has it for a partner.",
         "  No clause fires, so the row does nothing.",
     ]
-    # One that is joined is told as such, once.
+    # A joined row is reported as such, once.
     assert [(row.source_row, row.join) for row in result.why(id=3)] == [(1, "matched")]
     with pytest.raises(RowMergeError, match="None of the 2 rows that took part is s = 'y'"):
         result.why(s="y")
@@ -209,7 +207,7 @@ def test_a_version_that_is_not_kept_any_more_says_to_ask_with_the_run(engine: En
         ("id = 1 id", "SYNTAX_ERROR", 8),
     ],
 )
-def test_a_wrong_condition_is_told_at_its_place_before_anything_begins(
+def test_a_wrong_condition_is_reported_at_its_position_before_anything_begins(
     engine: Engine, condition: str, code: str, column: int
 ) -> None:
     table = filled(engine)
@@ -225,7 +223,7 @@ def test_a_wrong_condition_is_told_at_its_place_before_anything_begins(
     ("wanted", "code"),
     [({"idd": 3}, "INVALID_ARGUMENTS"), ({"id": 99}, "INVALID_ARGUMENTS"), ({"id": [1]}, "NOT_SUPPORTED"), ({"m": 1, "n": 1}, "INVALID_ARGUMENTS")],
 )  # fmt: skip
-def test_what_cannot_be_found_is_refused_with_a_next_step(
+def test_impossible_requests_are_refused_with_a_next_step(
     engine: Engine, wanted: Any, code: str
 ) -> None:
     result = engine.run(MERGE.format(table=filled(engine)), trace="off")
@@ -234,7 +232,7 @@ def test_what_cannot_be_found_is_refused_with_a_next_step(
     assert (caught.value.code, bool(caught.value.hint)) == (code, True)
 
 
-def test_a_column_that_is_called_source_row_is_no_number_of_a_row(engine: Engine) -> None:
+def test_a_column_named_source_row_is_not_a_row_number(engine: Engine) -> None:
     engine.run(
         "CREATE TABLE t AS SELECT * FROM (VALUES (7, VARCHAR 'a'), (8, 'b')) AS v (source_row, s)"
     )
@@ -247,7 +245,7 @@ def test_a_column_that_is_called_source_row_is_no_number_of_a_row(engine: Engine
         assert [row.source_row for row in result.why(1)] == [1]
 
 
-def test_no_more_than_thirty_rows_are_told_and_that_is_said(engine: Engine) -> None:
+def test_at_most_thirty_rows_are_listed_and_the_limit_is_reported(engine: Engine) -> None:
     filled(engine)
     frame = pd.DataFrame({"id": range(100), "m": range(100)})
     merge = "MERGE INTO t USING frame q ON t.id = q.id WHEN NOT MATCHED THEN INSERT VALUES (q.id, m, 'new')"

@@ -1,4 +1,4 @@
-"""Why a row went the way it did: what is told of its conditions is what the engine has done with it, and never a guess."""
+"""Reasons for the outcome of a row: the reported conditions are those that the engine evaluated, never a guess."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def journey(engine: Engine, statement: str, row: int, **options: Any) -> Journey
 
 
 def told(found: Journey) -> list[tuple[str, list[str]]]:
-    """Give per clause its fate and the parts of its condition that decided."""
+    """Return per clause its outcome and the deciding parts of its condition."""
     return [
         (v.fate.value, [part.term.text for part in v.condition.deciding] if v.condition else [])
         for v in found.verdicts
@@ -94,7 +94,7 @@ def test_new_values_and_the_texts_that_they_were_computed_from_are_there(engine:
 
 @pytest.mark.parametrize("era", ["documents", "current"])
 @pytest.mark.parametrize("form", [{}, {"rules_off": {"change_in_task"}}])
-def test_what_executes_the_statement_makes_no_difference(
+def test_the_executor_of_the_statement_makes_no_difference(
     engine: Engine, era: str, form: dict[str, Any]
 ) -> None:
     found = [told(journey(engine, MERGE, row, rehearse=True, era=era, **form)) for row in (1, 3)]
@@ -120,7 +120,7 @@ def test_rows_of_no_source_and_rows_that_do_nothing_on_purpose(engine: Engine) -
     "statement",
     ["UPDATE t SET n = 0 WHERE n > 4 AND id < 3", "DELETE FROM t WHERE n > 4 AND id < 3"],
 )
-def test_of_update_and_delete_the_where_condition_is_told(
+def test_the_where_condition_of_update_and_delete_is_explained(
     engine: Engine, statement: str, flow: str
 ) -> None:
     [row] = journeys_of(engine.run(statement, flow=flow).trace) or ()
@@ -130,7 +130,9 @@ def test_of_update_and_delete_the_where_condition_is_told(
 @pytest.mark.parametrize(
     "condition", ["t.n > (SELECT min(n) FROM t)", "random() >= 0", "format('%s', n) <> ''"]
 )
-def test_what_pages_cannot_be_asked_for_is_not_told(engine: Engine, condition: str) -> None:
+def test_conditions_that_pages_cannot_compute_are_not_explained(
+    engine: Engine, condition: str
+) -> None:
     statement = f"MERGE INTO t USING (VALUES 2) AS q (id) ON t.id = q.id WHEN MATCHED AND NOT ({condition}) THEN DELETE"
     result = engine.run(statement, rehearse=True)
     [row] = journeys_of(result.trace) or ()
@@ -150,7 +152,7 @@ def test_a_part_that_is_not_known_takes_nothing_from_the_others(engine: Engine) 
     assert row.verdicts[0].condition is None
 
 
-def test_what_does_not_go_with_what_the_engine_did_is_not_told(
+def test_reasons_that_contradict_the_run_are_not_reported(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     answers = reasons._answers
@@ -161,7 +163,7 @@ def test_what_does_not_go_with_what_the_engine_did_is_not_told(
     assert {verdict.condition for verdict in found[0].verdicts} == {None}
 
 
-def test_of_a_condition_with_very_many_parts_the_whole_is_told(engine: Engine) -> None:
+def test_a_condition_with_very_many_parts_is_explained_as_a_whole(engine: Engine) -> None:
     many = " OR ".join(f"n = {number}" for number in range(100, 200))
     row = journey(
         engine,
@@ -173,7 +175,7 @@ def test_of_a_condition_with_very_many_parts_the_whole_is_told(engine: Engine) -
     assert row.verdicts[0].condition.terms == ()
 
 
-def test_without_a_trace_and_of_large_statements_nothing_is_computed(engine: Engine) -> None:
+def test_nothing_is_computed_without_a_trace_or_for_large_statements(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match="trace='full'"):
         engine.run(MERGE, trace="off", rehearse=True).why()
     large = Engine(spark=engine.spark, rule_settings=RuleSettings(small_rows=0))
@@ -191,7 +193,7 @@ def test_a_saved_trace_answers_without_spark(engine: Engine, tmp_path: Path) -> 
     assert journeys_of(load_trace(tmp_path / "trace.json")) == journeys_of(trace)
 
 
-def test_who_asks_for_a_row_that_is_not_there_is_told_what_there_is(engine: Engine) -> None:
+def test_a_request_for_a_missing_row_lists_the_available_rows(engine: Engine) -> None:
     result = engine.run(MERGE)
     assert len(result.why()) == 5
     assert [row.source_row for row in result.why(4)] == [4]
@@ -211,7 +213,7 @@ def test_who_asks_for_a_row_that_is_not_there_is_told_what_there_is(engine: Engi
         engine.run("SELECT 1").why()
 
 
-def test_where_there_are_no_journeys_it_is_said_why_and_what_helps(engine: Engine) -> None:
+def test_a_trace_without_journeys_names_the_reason_and_the_remedy(engine: Engine) -> None:
     engine.run("CREATE TABLE quotients (n bigint)")
     engine.run("INSERT INTO quotients VALUES 0")
     with pytest.raises(RowMergeError) as failed:
@@ -259,7 +261,7 @@ def test_names_and_values_with_markup_are_text(engine: Engine) -> None:
     assert "&lt;img src=x" in html
 
 
-def test_a_row_without_reasons_shows_its_journey_all_the_same(engine: Engine) -> None:
+def test_a_row_without_reasons_shows_its_journey_anyway(engine: Engine) -> None:
     trace = engine.run(MERGE).trace
     assert trace.samples.pages is not None
     bare = with_parts(trace, samples={"pages": replace(trace.samples.pages, truths=None)})
@@ -268,7 +270,7 @@ def test_a_row_without_reasons_shows_its_journey_all_the_same(engine: Engine) ->
     assert [v.fate.value for v in found[0].verdicts] == ["not true", "fires", "not applicable"]
 
 
-def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> None:
+def test_conditions_over_nested_values_are_explained_like_others(engine: Engine) -> None:
     engine.run(
         "CREATE TABLE nested AS SELECT * FROM (VALUES (1, ARRAY[1], ROW(1, VARCHAR 'x')), (2, NULL, NULL)) AS v (id, a, r)"
     )
@@ -289,7 +291,7 @@ def test_conditions_over_nested_values_are_told_like_others(engine: Engine) -> N
     )
 
 
-def test_an_explanation_that_fails_is_no_failure_of_the_statement(
+def test_a_failed_explanation_does_not_fail_the_statement(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fails(*_: object) -> None:
@@ -314,7 +316,7 @@ def test_a_condition_that_is_nested_deeply_is_explained_or_not_and_the_statement
     assert len(result.why()) == 1
 
 
-def test_update_and_delete_speak_of_where(engine: Engine) -> None:
+def test_update_and_delete_refer_to_where(engine: Engine) -> None:
     def said(statement: str) -> str:
         return str(engine.run(statement, rehearse=True).why(id=3))
 
@@ -341,7 +343,7 @@ def test_a_null_is_blamed_only_where_it_is_to_blame(
     assert said in text
 
 
-def test_of_many_rows_each_is_told_where_a_part_fails_for_some(spark: Any) -> None:
+def test_each_of_many_rows_is_explained_if_a_part_fails_for_some(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.run(
         "CREATE TABLE big AS SELECT n AS id, n % 20 AS m FROM UNNEST(sequence(1, 60)) AS u (n)"
@@ -354,7 +356,7 @@ def test_of_many_rows_each_is_told_where_a_part_fails_for_some(spark: Any) -> No
     assert "Clause 0 is false: t.m <> 0 (t.m = 0)." in str(result.why(id=60))
 
 
-def test_where_no_row_is_joined_that_is_what_is_said(engine: Engine) -> None:
+def test_a_statement_without_joined_rows_is_reported_as_such(engine: Engine) -> None:
     result = engine.run(
         "MERGE INTO t USING (SELECT 1 AS id WHERE false) AS q ON t.id = q.id WHEN MATCHED THEN DELETE"
     )

@@ -1,4 +1,4 @@
-"""The option record keeps the pages that a statement hands to its connector; without it those of a call that fails are kept."""
+"""The option record keeps the pages passed to the connector; without it, those of a failing call are kept."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_partitioned_tables_of_stores_with_files_are_replayed(
     assert done.agrees, done
 
 
-def test_pages_are_not_kept_unless_asked_for(engine: Engine) -> None:
+def test_pages_are_not_kept_unless_requested(engine: Engine) -> None:
     with pytest.raises(
         RowMergeError, match=r"The pages of this MERGE were not kept.*record=True"
     ) as caught:
@@ -99,7 +99,7 @@ def test_pages_are_not_kept_unless_asked_for(engine: Engine) -> None:
         engine.run(MERGE.format("t"), record=True, dry_run=True).record()
 
 
-def test_of_a_call_that_fails_in_a_task_the_pages_are_kept_anyway(engine: Engine) -> None:
+def test_the_pages_of_a_call_that_fails_in_a_task_are_kept_anyway(engine: Engine) -> None:
     faulty = FaultyConnector(Shop(), Fault("store_merged_rows", error=ValueError, message="no"))
     engine.add_catalog("shop", faulty)
     engine.run("CREATE TABLE shop.default.t (id bigint, v varchar)")
@@ -119,7 +119,7 @@ def test_of_a_call_that_fails_in_a_task_the_pages_are_kept_anyway(engine: Engine
     assert (done.step, str(done.error)) == ("store_merged_rows", "no")
 
 
-def test_a_failure_of_the_finish_call_is_in_the_record_that_was_asked_for(
+def test_a_failure_of_the_finish_call_is_in_the_requested_record(
     engine: Engine, tmp_path: Path
 ) -> None:
     engine.add_catalog("shop", Shop("typo in finish_merge"))
@@ -134,7 +134,7 @@ def test_a_failure_of_the_finish_call_is_in_the_record_that_was_asked_for(
     assert (done.step, type(done.error)) == ("finish_merge", AttributeError)
 
 
-def test_a_bound_of_bytes_keeps_the_first_pages_and_says_what_is_left_out(engine: Engine) -> None:
+def test_a_bound_of_bytes_keeps_the_first_pages_and_reports_omitted_ones(engine: Engine) -> None:
     engine.register("many", pa.table({"id": range(50_000), "v": ["text of a row"] * 50_000}))
     result = engine.run(
         "UPDATE many SET v = v || '!' WHERE id >= 100", record=True, record_bytes=1_000
@@ -157,7 +157,7 @@ def test_a_rehearsal_is_recorded_too(engine: Engine) -> None:
     assert engine.table("t").num_rows == 3
 
 
-def test_a_record_that_cannot_be_saved_is_told_and_the_statement_goes_on(
+def test_a_record_that_cannot_be_saved_is_reported_and_the_statement_continues(
     engine: Engine, tmp_path: Path
 ) -> None:
     result = engine.run(MERGE.format("t"), record=str(tmp_path / "no" / "t.record"))
@@ -171,7 +171,7 @@ def test_a_record_that_cannot_be_saved_is_told_and_the_statement_goes_on(
         result.record()
 
 
-def test_rows_that_cannot_be_read_once_more_do_not_fail_the_statement(
+def test_rows_that_cannot_be_read_again_do_not_fail_the_statement(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:

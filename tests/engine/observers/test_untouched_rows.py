@@ -41,7 +41,7 @@ def rows(engine: Engine, statement: str, **options: Any) -> list[tuple[Any, ...]
 
 
 @pytest.mark.parametrize("catalog", ["memory", "ice"])
-def test_rows_that_no_source_row_matches_and_that_where_has_not_chosen(
+def test_untouched_rows_are_those_without_a_source_row_or_not_selected_by_where(
     engine: Engine, catalog: str
 ) -> None:
     table = filled(engine, catalog)
@@ -56,7 +56,7 @@ def test_rows_that_no_source_row_matches_and_that_where_has_not_chosen(
     assert rows(engine, f"DELETE FROM {table}") == []
 
 
-def test_they_stand_in_the_report_and_in_a_saved_trace(engine: Engine, tmp_path: Path) -> None:
+def test_they_are_in_the_report_and_in_a_saved_trace(engine: Engine, tmp_path: Path) -> None:
     result = engine.run(MERGE.format(filled(engine, "memory")))
     untouched = "3 target rows untouched, since no row of the source has them for partners."
     assert untouched in result.text()
@@ -67,7 +67,7 @@ def test_they_stand_in_the_report_and_in_a_saved_trace(engine: Engine, tmp_path:
     assert load_trace(tmp_path / "trace.json") == result.trace
 
 
-def test_nothing_is_told_of_large_tables_nor_of_stores_without_versions_nor_where_reading_fails(
+def test_large_tables_stores_without_versions_and_failed_reads_have_no_untouched_rows(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     table = filled(engine, "memory")
@@ -82,7 +82,9 @@ def test_nothing_is_told_of_large_tables_nor_of_stores_without_versions_nor_wher
 
 
 @pytest.mark.parametrize("catalog", ["memory", "ice", "hive"])
-def test_who_asks_for_one_is_told_that_it_has_no_partner(engine: Engine, catalog: str) -> None:
+def test_a_requested_untouched_row_is_reported_without_a_partner(
+    engine: Engine, catalog: str
+) -> None:
     result = engine.run(MERGE.format(filled(engine, catalog)))
     assert str(result.why(s="b")).split("\n\n")[0].splitlines() == [
         "Target row (2, b): no clause fired",

@@ -1,4 +1,4 @@
-"""Observers of users get plain data, change nothing, and are told apart by name when they fail. No Spark is started."""
+"""Observers of users get plain data, change nothing, and failures name the observer. No Spark is started."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ENDS = {"after_commit", "after_rehearsal", "on_failure"}
 
 
 class Log(Observer):
-    """Keeps the hooks that were called, with the statement."""
+    """Records the called hooks with the statement."""
 
     def __init__(self) -> None:
         self.calls: list[tuple[str, ObservedStatement]] = []
@@ -124,7 +124,9 @@ def test_a_failure_is_observed_with_its_error(engine: Engine, log: Log) -> None:
     "statement",
     ["SELECT * FROM nowhere", "MERGE INTO", "PREPARE p FROM SELECT 1", f"EXPLAIN {MERGE}"],
 )
-def test_what_never_begins_is_not_observed(engine: Engine, log: Log, statement: str) -> None:
+def test_statements_that_never_begin_are_not_observed(
+    engine: Engine, log: Log, statement: str
+) -> None:
     with suppress(RowMergeError):
         engine.run(statement)
     engine.run(MERGE, dry_run=True)
@@ -179,7 +181,7 @@ def test_an_error_of_an_observer_becomes_a_notice(
     assert notice.startswith(
         f"Observer 'Metrics' failed in {hook}, and gets no more of this statement: "
     )
-    # The others get all, and the next statement begins anew.
+    # The others get all, and the next statement starts over.
     assert log.hooks == ["before_begin", "after_action", "before_finish", "after_commit"]
     assert broken.hooks == log.hooks[: log.hooks.index(hook)]
     broken.calls.clear()
@@ -202,7 +204,7 @@ def test_an_error_about_a_failed_statement_is_a_notice_of_its_result(engine: Eng
     assert len(rows(engine)) == 2
 
 
-def test_what_an_observer_does_to_its_data_reaches_no_result(engine: Engine) -> None:
+def test_changes_by_an_observer_to_its_data_reach_no_result(engine: Engine) -> None:
     class Vandal(Observer):
         def after_commit(self, statement: Any) -> None:
             statement.seconds.clear()
@@ -254,7 +256,7 @@ def test_only_observers_can_be_registered(observers: Any) -> None:
     assert "rowmerge_nb.Observer" in str(caught.value.hint)
 
 
-def test_a_method_that_looks_like_a_hook_and_is_none_is_refused(engine: Engine) -> None:
+def test_a_method_that_only_resembles_a_hook_is_refused(engine: Engine) -> None:
     class Misspelled(Observer):
         def after_comit(self, statement: ObservedStatement) -> None:
             """Never called."""
@@ -294,7 +296,7 @@ def test_a_hook_of_an_instance_is_called(engine: Engine) -> None:
     assert kinds == ["SHOW TABLES"]
 
 
-def test_without_observers_runs_have_none_of_users() -> None:
+def test_runs_without_observers_have_no_observers_of_users() -> None:
     from rowmerge_nb.engine.observers.user_observers import ObserverRegistry
 
     assert ObserverRegistry().of_run() is None

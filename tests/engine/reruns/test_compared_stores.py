@@ -1,4 +1,4 @@
-"""One statement in several catalogs, on a copy of its target in each, and nothing left behind."""
+"""One statement in several catalogs, on a copy of its target in each, without leftovers."""
 
 from __future__ import annotations
 

@@ -25,7 +25,7 @@ MERGE = """MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v = 200 THEN U
 
 @pytest.fixture(autouse=True)
 def temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
-    """Tests in other processes do not make private folders here."""
+    """Tests in other processes do not create private folders here."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
 
 
@@ -62,7 +62,7 @@ def test_all_stores_leave_the_same_rows_at_different_costs(engine: Engine) -> No
     assert costs["hive"].to_merge.files == 2
     assert costs["memory"].written is None
     assert costs["sqlite"].full_read.files == 1
-    # What the finish call reports as written is what readers find in addition.
+    # The files reported as written by the finish call are those that readers find in addition.
     for name in ("hive", "iceberg_merge_on_read", "iceberg_copy_on_write", "delta"):
         output = next(s for s in compared.sides if s.name == name).result.trace.target.output
         assert costs[name].written == FileCount(len(output.written), output.bytes)

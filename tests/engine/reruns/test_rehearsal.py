@@ -1,4 +1,4 @@
-"""One statement, run in two ways on the same rows, and nothing committed."""
+"""One statement, run in two ways on the same rows, without a commit."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ def test_results_that_differ_are_shown_row_by_row(
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused_with_the_next_step(
+def test_impossible_comparisons_are_refused_with_the_next_step(
     engine: Engine, by: str, sql: str, options: Any, words: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:
@@ -229,7 +229,7 @@ def test_a_rehearsal_does_everything_but_commit(engine: Engine) -> None:
     assert engine.table("t").equals(TARGET)
 
 
-def test_a_rehearsed_table_is_not_looked_for_when_it_is_gone(engine: Engine) -> None:
+def test_a_rehearsed_table_is_not_searched_after_it_is_gone(engine: Engine) -> None:
     result = engine.run("CREATE TABLE made AS SELECT 1 AS n", rehearse=True)
     assert str(result).splitlines()[0] == "[rehearsal, rolled back] Table made created with 1 row."
     assert not any("made" in info for info in map(str, engine.tables()))
@@ -239,7 +239,7 @@ def test_a_rehearsed_table_is_not_looked_for_when_it_is_gone(engine: Engine) -> 
     "statement",
     ["USE default", "PREPARE p FROM SELECT 2", "DEALLOCATE PREPARE q", "START TRANSACTION"],
 )
-def test_what_changes_the_engine_cannot_be_rehearsed_and_a_dry_run_leaves_it_as_it_is(
+def test_statements_that_change_the_engine_cannot_be_rehearsed_and_a_dry_run_does_not_change_it(
     engine: Engine, statement: str
 ) -> None:
     engine.run("PREPARE q FROM SELECT 1")

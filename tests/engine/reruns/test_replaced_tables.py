@@ -1,4 +1,4 @@
-"""A DataFrame that replaces a changed table: a warning, and the rows that it replaced."""
+"""A DataFrame that replaces a changed table: a warning, and the replaced rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A statement is run once more on the rows that it had, as it was or otherwise, and the table does not notice."""
+"""A statement is rerun on its former rows, unchanged or with changes, and the table is not affected."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def engine(spark: Any) -> Engine:
 
 
 def ways(trace: Any) -> list[tuple[Any, ...]]:
-    """Give per joined row its values and what has become of it, whatever the order."""
+    """Return the values and the outcome per joined row, in any order."""
     found = journeys_of(trace) or ()
     return sorted(
         ((j.source_row, j.source, j.target, j.join, j.case_number, j.made) for j in found), key=repr
@@ -53,7 +53,7 @@ def ways(trace: Any) -> list[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_as_it_was_every_row_does_what_it_did(engine: Engine, statement: str) -> None:
+def test_every_row_has_its_former_outcome_in_a_rerun(engine: Engine, statement: str) -> None:
     engine.run(CREATE.format(t="t"))
     result = engine.run(statement.format(t="t"))
     there = engine.table("t")
@@ -64,7 +64,7 @@ def test_as_it_was_every_row_does_what_it_did(engine: Engine, statement: str) ->
     assert ways(again.what_if().trace) == ways(result.trace)
 
 
-def test_clocks_mean_what_they_meant_whatever_zone_the_session_has_since(engine: Engine) -> None:
+def test_clocks_keep_their_meaning_in_any_later_zone_of_the_session(engine: Engine) -> None:
     engine.run(CREATE.format(t="t"))
     engine.run("SET TIME ZONE 'Asia/Tokyo'")
     result = engine.run("DELETE FROM t WHERE at = TIMESTAMP '2024-05-01 19:00:00'")
@@ -78,7 +78,9 @@ def test_clocks_mean_what_they_meant_whatever_zone_the_session_has_since(engine:
     assert engine.run("SELECT current_timezone()").to_pandas().iloc[0, 0] == "UTC"
 
 
-def test_of_a_store_with_one_way_the_other_can_be_tried(engine: Engine, tmp_path: Path) -> None:
+def test_the_other_paradigm_can_be_tried_on_a_store_with_one_paradigm(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
     engine.run("CREATE TABLE shop.main.t (id bigint, n bigint) WITH (primary_key = ARRAY['id'])")
     engine.run("INSERT INTO shop.main.t VALUES (1, 10), (2, 20)")
@@ -98,7 +100,7 @@ def test_another_statement_is_tried_on_the_rows_that_took_part(engine: Engine) -
     result = engine.run(MERGE.format(t="t"))
     tried = result.what_if(result.trace.statement.replace("t.n > s.m", "t.n < s.m"))
     assert tried.counts == {"INSERT": 1, "UPDATE": 0, "DELETE": 1, "none": 2}
-    # The version before has the rows that no condition spoke of, as long as it is kept; then there are those of the trace.
+    # The former version has the rows that no condition mentioned, as long as it is kept; later, those of the trace exist.
     everything = "UPDATE t SET n = 1"
     assert result.what_if(everything).count == 4
     assert set(engine.table("t").column("n").to_pylist()) == {5, 20, 40, 8}
@@ -111,7 +113,7 @@ def test_another_statement_is_tried_on_the_rows_that_took_part(engine: Engine) -
     )
 
 
-def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path: Path) -> None:
+def test_rows_missing_from_the_copy_are_reported(engine: Engine, tmp_path: Path) -> None:
     engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
     engine.run(
         "CREATE TABLE shop.main.t WITH (primary_key = ARRAY['id']) AS SELECT * FROM (VALUES (1, 5), (2, 6), (3, 7)) AS v (id, n)"
@@ -137,7 +139,7 @@ def test_where_rows_are_missing_in_the_copy_it_is_said(engine: Engine, tmp_path:
     )
 
 
-def test_untouched_rows_are_those_of_the_run_or_of_the_trial_that_is_asked_for(
+def test_untouched_rows_are_those_of_the_run_or_of_the_requested_trial(
     engine: Engine,
 ) -> None:
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20), (3, 30)) AS v (id, n)")
@@ -154,9 +156,7 @@ def test_untouched_rows_are_those_of_the_run_or_of_the_trial_that_is_asked_for(
     assert rows.column("id").to_pylist() == [2, 3]
 
 
-def test_of_rows_that_took_part_those_that_a_trial_does_not_join_are_untouched(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_rows_that_a_trial_no_longer_joins_are_untouched(engine: Engine, tmp_path: Path) -> None:
     engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
     engine.run(
         "CREATE TABLE shop.main.t WITH (primary_key = ARRAY['id']) AS SELECT * FROM (VALUES (1, 5), (2, 6), (3, 7)) AS v (id, n)"
@@ -169,7 +169,7 @@ def test_of_rows_that_took_part_those_that_a_trial_does_not_join_are_untouched(
     assert rows.column("id").to_pylist() == [1]
 
 
-def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(
+def test_a_copy_of_all_rows_misses_none_with_or_without_a_row_count(
     engine: Engine, tmp_path: Path
 ) -> None:
     engine.add_catalog("hive", HiveAcidConnector(tmp_path))
@@ -183,7 +183,7 @@ def test_a_copy_of_all_rows_misses_none_whether_the_store_counts_them_or_not(
 
 
 @pytest.mark.parametrize("columns", ["q varchar, p integer", "id date, n integer"])
-def test_a_table_that_has_other_columns_by_now_is_no_copy_of_what_it_was(
+def test_a_table_with_other_columns_is_not_a_copy_of_the_former_one(
     engine: Engine, columns: str
 ) -> None:
     engine.run("CREATE TABLE t AS SELECT VARCHAR 'a' AS id, 5 AS n")
@@ -230,7 +230,7 @@ def test_only_statements_that_change_rows_of_the_same_table_are_tried(
     assert engine.table("t").to_pylist() == [{"id": 1, "n": 3}]
 
 
-def test_what_cannot_be_run_once_more_says_why(engine: Engine, tmp_path: Path) -> None:
+def test_a_statement_that_cannot_be_rerun_names_the_reason(engine: Engine, tmp_path: Path) -> None:
     engine.run(CREATE.format(t="t"))
     query = engine.run("SELECT 1")
     with pytest.raises(RowMergeError, match="This SELECT cannot be run once more") as refused:
@@ -272,7 +272,7 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
     run = explorer.state
     assert run["choices"]["era"] == ["documents", "current"]
     explorer.paradigm = "CHANGE_ONLY_UPDATED_COLUMNS"
-    # What this makes of the rows is known without a run.
+    # The outcome of these rows is known without a run.
     assert (explorer.state, explorer.tried, explorer.trouble, explorer.tries) == (run, None, "", 1)
     assert "CHANGE_ONLY_UPDATED_COLUMNS|documents|trino" in run["otherwise"]["changes"]
     explorer.statement = statement.replace("m = 5", "m = 6")
@@ -301,7 +301,7 @@ def test_the_explorer_shows_a_trial_and_who_changes_hands(engine: Engine) -> Non
     assert engine.table("t").num_rows == 1
 
 
-def test_a_source_that_has_changed_since_is_told(engine: Engine) -> None:
+def test_a_source_changed_since_the_run_is_reported(engine: Engine) -> None:
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
     engine.run("CREATE TABLE changes AS SELECT * FROM (VALUES (1, 5)) AS v (id, m)")
     explorer = engine.run(
@@ -312,7 +312,7 @@ def test_a_source_that_has_changed_since_is_told(engine: Engine) -> None:
     assert explorer.state["trial"]["note"].endswith("a source has changed since.")
 
 
-def test_an_explorer_of_a_trace_alone_tries_nothing_and_says_so(engine: Engine) -> None:
+def test_an_explorer_of_a_lone_trace_tries_nothing_and_says_so(engine: Engine) -> None:
     from rowmerge_nb.report.explorer.widget import Explorer
 
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 10), (2, 20)) AS v (id, n)")
@@ -329,7 +329,7 @@ def test_an_explorer_of_a_trace_alone_tries_nothing_and_says_so(engine: Engine) 
         "DELETE FROM t WHERE id = 1",
     ],
 )
-def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(
+def test_unjoined_rows_are_named_as_long_as_they_are_available(
     engine: Engine, statement: str
 ) -> None:
     engine.run(CREATE.format(t="t"))
@@ -347,7 +347,7 @@ def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(
     ]
     for _ in range(8):
         engine.run("UPDATE t SET n = 3 WHERE id = 2")
-    # What was read once stays with the result.
+    # Rows that were read once stay with the result.
     assert [row["cells"][:3] for row in committed.explore().state["others"]] == [
         row["cells"][:3] for row in state["others"]
     ]
@@ -356,7 +356,7 @@ def test_rows_that_were_not_joined_are_named_as_long_as_somebody_has_them(
     assert [row["cells"][:3] for row in forgotten["others"]] == [
         row["cells"][:3] for row in state["others"]
     ]  # the trace names them
-    # Where it does not, nobody knows them any more; and what was rehearsed on other rows than the table has by now is not told by these.
+    # Otherwise they are unknown; and a rehearsal on other rows than the table has now is not explained by these.
     for told in (committed, result):
         told.trace = with_parts(told.trace, samples={"untouched_rows": None})
         told.again = replace(told.again, trace=told.trace)
@@ -398,7 +398,7 @@ def test_cells_of_a_source_can_have_other_values_in_a_trial_and_the_source_stays
         ({"id": 1, "m": None, "note": "a"}, 1, "UPDATE"),
         ({"id": 2, "m": 7, "note": "'; "}, 2, "UPDATE"),
     ]
-    # A trial of the trial has the cells still, and may have further ones.
+    # A trial of the trial still has the cells, and may have further ones.
     assert ways(tried.what_if().trace) == ways(tried.trace)
     further = [j.source for j in journeys_of(tried.what_if(source={0: {"m": 1}}).trace) or ()]
     assert further == [{"id": 1, "m": 1, "note": "a"}, {"id": 2, "m": 7, "note": "'; "}]
@@ -425,7 +425,7 @@ def test_cells_of_a_source_can_have_other_values_in_a_trial_and_the_source_stays
         ({0: {5: 5}}, "the column = 5"),
     ],
 )
-def test_cells_that_are_not_there_or_of_another_type_are_refused(
+def test_missing_cells_and_values_of_another_type_are_refused(
     engine: Engine, sources: dict[str, Any], source: str, cells: Any, said: str
 ) -> None:
     result = engine.run(CELLS.format(source=source), rehearse=True, namespace=sources)
@@ -469,7 +469,9 @@ def test_cells_of_other_sources_are_refused_with_a_next_step(
     assert (raised.value.code, bool(raised.value.hint)) == ("NOT_SUPPORTED", True)
 
 
-def test_a_source_with_other_rows_since_is_told(engine: Engine, sources: dict[str, Any]) -> None:
+def test_a_source_with_other_rows_since_the_run_is_reported(
+    engine: Engine, sources: dict[str, Any]
+) -> None:
     result = engine.run(CELLS.format(source="updates s"), rehearse=True)
     engine.run("UPDATE updates SET m = 6 WHERE id = 9")
     with pytest.raises(RowMergeError, match="Source row 1 is not what it was") as raised:

@@ -1,4 +1,4 @@
-"""Values of edited cells: any Python value that a column has exactly, and an example for others."""
+"""Values of edited cells: any Python value that a column holds exactly, and an example for others."""
 
 from __future__ import annotations
 

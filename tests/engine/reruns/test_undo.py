@@ -1,4 +1,4 @@
-"""``undo`` takes back what the engine has changed last, and nothing that anybody else has; ``restore`` puts back any version."""
+"""``undo`` undoes the last change of the engine and no change of other sessions; ``restore`` restores any version."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def engine(spark: Any, lake: IcebergConnector, tmp_path: Path) -> Iterator[Engin
 
 @pytest.fixture
 def somebody(spark: Any, engine: Engine, lake: IcebergConnector) -> Engine:
-    """Another engine over the same stores."""
+    """Another engine on the same stores."""
     other = Engine(spark=spark)
     other.add_catalog("lake", lake)
     other._catalogs.memory = other._catalogs.connectors["memory"] = engine._catalogs.memory
@@ -78,7 +78,7 @@ STATEMENTS = {
 @pytest.mark.parametrize("words", STATEMENTS)
 @pytest.mark.parametrize("catalog", STORES)
 @pytest.mark.on_spark
-def test_every_statement_that_changes_rows_is_taken_back(
+def test_every_statement_that_changes_rows_is_undone(
     engine: Engine, catalog: str, words: str
 ) -> None:
     name = made(engine, catalog)
@@ -97,13 +97,13 @@ def test_every_statement_that_changes_rows_is_taken_back(
     assert f"Table {name} has its former rows again, in version {result.version_after}." in str(
         result
     ).replace("\n", " ")
-    # What was taken back is not lost: it is a version like any other.
+    # An undone change is not lost: it is a version like any other.
     engine.restore(name, changed.version_after)  # type: ignore[arg-type]
     assert rows(engine, name) == after
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_another_undo_takes_back_the_statement_before(engine: Engine, catalog: str) -> None:
+def test_another_undo_undoes_the_statement_before(engine: Engine, catalog: str) -> None:
     name = made(engine, catalog)
     for sql in (
         "UPDATE {} SET v = 'x'",
@@ -124,14 +124,14 @@ def test_another_undo_takes_back_the_statement_before(engine: Engine, catalog: s
     assert error.message.startswith(
         f"There is nothing to take back: this engine has not changed the rows of '{name}'"
     )
-    # A statement after it is taken back alone.
+    # A later statement is undone separately.
     engine.run(f"INSERT INTO {name} VALUES (5, 'e')")
     engine.undo(name)
     assert rows(engine, name) == []
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_what_somebody_else_has_changed_since_is_in_the_way(
+def test_later_changes_of_another_session_are_a_conflict(
     engine: Engine, somebody: Engine, catalog: str
 ) -> None:
     name = made(engine, catalog)
@@ -146,13 +146,13 @@ def test_what_somebody_else_has_changed_since_is_in_the_way(
     )
     assert f"engine.restore('{name}', {changed.version_before!r})" in (error.hint or "")
     assert rows(engine, name) == after
-    # They can take back theirs, and the table is as this engine has left it.
+    # They can undo their change, and the table is as this engine left it.
     somebody.undo()
     assert rows(engine, name) == [(1, "x"), (2, "x"), (3, "x")]
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_between_two_statements_somebody_else_s_is_in_the_way_of_the_first(
+def test_a_change_of_another_session_between_two_statements_blocks_the_undo_of_the_first(
     engine: Engine, somebody: Engine, catalog: str
 ) -> None:
     name = made(engine, catalog)
@@ -183,7 +183,7 @@ def test_a_table_that_was_dropped_and_made_again_is_another_one(
     assert rows(engine, name) == BEFORE
 
 
-def test_a_table_whose_columns_were_altered_is_not_put_back_unasked(
+def test_a_table_with_altered_columns_is_not_restored_without_a_request(
     engine: Engine, lake: IcebergConnector
 ) -> None:
     name = made(engine, "lake")
@@ -216,7 +216,7 @@ def test_a_column_that_was_dropped_and_added_again_is_another_one(
     )
 
 
-def test_a_registered_table_that_is_registered_anew_is_another_one(engine: Engine) -> None:
+def test_a_registered_table_that_is_registered_again_is_another_one(engine: Engine) -> None:
     engine.register("t", pa.table({"id": [1]}))
     engine.run("INSERT INTO t VALUES 2")
     engine.register("t", pa.table({"id": [7]}))
@@ -224,7 +224,7 @@ def test_a_registered_table_that_is_registered_anew_is_another_one(engine: Engin
     assert rows(engine, "t") == [(7,)]
 
 
-def test_a_partitioned_table_is_put_back_with_all_partitions(engine: Engine) -> None:
+def test_a_partitioned_table_is_restored_with_all_partitions(engine: Engine) -> None:
     name = made(engine, "lake", "WITH (partitioning = ARRAY['v', 'bucket(id, 2)'])")
     engine.run(f"UPDATE {name} SET v = 'moved' WHERE id < 3")
     engine.run(f"DELETE FROM {name} WHERE v = 'c'")
@@ -246,7 +246,7 @@ def test_a_partitioned_table_is_put_back_with_all_partitions(engine: Engine) -> 
         "primary_key = ARRAY['id']",
     ],
 )
-def test_a_table_in_memory_is_put_back_whatever_its_layout(engine: Engine, more: str) -> None:
+def test_a_table_in_memory_is_restored_with_any_layout(engine: Engine, more: str) -> None:
     name = made(engine, "memory", f"WITH ({more})")
     engine.run(f"UPDATE {name} SET v = 'x' WHERE id = 2")
     engine.undo()
@@ -254,14 +254,14 @@ def test_a_table_in_memory_is_put_back_whatever_its_layout(engine: Engine, more:
     assert rows(engine, name) == [(1, "a"), (2, "y"), (3, "c")]
 
 
-def test_the_older_flow_is_taken_back_too(engine: Engine) -> None:
+def test_the_older_flow_is_undone_too(engine: Engine) -> None:
     name = made(engine, "memory")
     engine.run(f"DELETE FROM {name} WHERE id = 1", flow="updatable")
     engine.undo()
     assert rows(engine, name) == BEFORE
 
 
-def test_without_a_name_it_is_the_table_that_was_changed_last(engine: Engine) -> None:
+def test_undo_without_a_name_takes_the_table_changed_last(engine: Engine) -> None:
     first = made(engine, "memory")
     second = made(engine, "lake")
     engine.run(f"DELETE FROM {first}")
@@ -270,7 +270,7 @@ def test_without_a_name_it_is_the_table_that_was_changed_last(engine: Engine) ->
     assert (rows(engine, first), rows(engine, second)) == (BEFORE, [])
 
 
-def test_what_was_only_rehearsed_or_failed_is_not_taken_back(engine: Engine) -> None:
+def test_rehearsed_and_failed_statements_are_not_undone(engine: Engine) -> None:
     name = made(engine, "memory")
     engine.run(f"UPDATE {name} SET v = 'x'")
     engine.run(f"DELETE FROM {name}", rehearse=True)
@@ -281,7 +281,7 @@ def test_what_was_only_rehearsed_or_failed_is_not_taken_back(engine: Engine) -> 
     assert rows(engine, name) == BEFORE
 
 
-def test_restoring_is_a_change_that_can_be_taken_back(engine: Engine) -> None:
+def test_restoring_is_a_change_that_can_be_undone(engine: Engine) -> None:
     name = made(engine, "memory")
     first = engine.run(f"UPDATE {name} SET v = 'x'").version_before
     engine.restore(name, first)  # type: ignore[arg-type]
@@ -294,7 +294,7 @@ def test_restoring_is_a_change_that_can_be_taken_back(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_a_table_is_put_back_to_a_moment(engine: Engine, catalog: str) -> None:
+def test_a_table_is_restored_to_a_moment(engine: Engine, catalog: str) -> None:
     name = made(engine, catalog)
     moment = dt.datetime.now(dt.UTC)
     engine.run(f"DELETE FROM {name}")
@@ -304,7 +304,7 @@ def test_a_table_is_put_back_to_a_moment(engine: Engine, catalog: str) -> None:
         engine.restore(name, dt.date(2999, 1, 1))
 
 
-def test_a_version_that_is_kept_no_longer_is_told(engine: Engine) -> None:
+def test_an_expired_version_is_reported(engine: Engine) -> None:
     name = made(engine, "memory")
     memory = engine._catalogs.memory
     memory.keep_versions = 1
@@ -344,7 +344,7 @@ def test_a_store_without_versions_says_what_to_do(engine: Engine, name: str) -> 
     assert rows(engine, other) == []
 
 
-def test_a_change_whose_result_could_not_be_told_is_taken_back_all_the_same(spark: Any) -> None:
+def test_a_change_whose_result_could_not_be_reported_is_undone_anyway(spark: Any) -> None:
     from rowmerge_nb import MemoryConnector
 
     engine, store = Engine(spark=spark), FaultyConnector(MemoryConnector())
@@ -355,7 +355,7 @@ def test_a_change_whose_result_could_not_be_told_is_taken_back_all_the_same(spar
         engine.run(f"DELETE FROM {name}")
     store.fault = None
     assert caught.value.changed is not True
-    # Nobody has said that it is there: so it is not taken back by a guess.
+    # It is not known to exist, so it is not undone by a guess.
     error = refused(engine, name)
     assert error.code == "TRANSACTION_CONFLICT"
     assert rows(engine, name) == []
@@ -395,7 +395,7 @@ def test_a_failed_commit_of_an_undo_leaves_the_table_and_can_be_tried_again(spar
         (lambda engine: engine.restore("lake.default.t", "mian"), "INVALID_ARGUMENTS"),
     ],
 )
-def test_what_cannot_be_is_refused(engine: Engine, call: Any, code: str) -> None:
+def test_invalid_requests_are_refused(engine: Engine, call: Any, code: str) -> None:
     name = made(engine, "memory")
     made(engine, "lake")
     engine.run(f"CREATE VIEW v AS SELECT * FROM {name}")
@@ -412,7 +412,7 @@ def test_a_near_name_is_offered(engine: Engine) -> None:
         engine.undo("acounts")
 
 
-def test_a_closed_engine_says_so() -> None:
+def test_a_closed_engine_is_reported() -> None:
     closed = Engine()
     closed.close()
     for call in (closed.undo, lambda: closed.restore("t", 1)):
@@ -420,7 +420,7 @@ def test_a_closed_engine_says_so() -> None:
             call()
 
 
-def test_of_a_long_statement_the_begin_is_told(engine: Engine) -> None:
+def test_the_beginning_of_a_long_statement_is_shown(engine: Engine) -> None:
     name = made(engine, "memory")
     engine.run(
         f"INSERT INTO {name} VALUES {', '.join(f'({number}, NULL)' for number in range(1000))}"
@@ -433,7 +433,7 @@ def test_of_a_long_statement_the_begin_is_told(engine: Engine) -> None:
     assert len(told) < 400
 
 
-def test_only_so_many_changes_are_remembered(engine: Engine) -> None:
+def test_only_a_limited_number_of_changes_is_remembered(engine: Engine) -> None:
     from rowmerge_nb.engine.observers.undo_log import MOST
 
     engine.register("t", pa.table({"id": [0]}))

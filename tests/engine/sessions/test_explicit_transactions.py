@@ -1,4 +1,4 @@
-"""START TRANSACTION, COMMIT and ROLLBACK: reads see one version, writes are refused as the connector's Trino refuses them."""
+"""START TRANSACTION, COMMIT and ROLLBACK: reads see one version, and writes are refused like in the connector's Trino."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
 def test_reads_see_one_version_until_the_transaction_ends(
     spark: Any, engine: Engine, connectors: dict[str, Any], table: str, store: str
 ) -> None:
-    # Memory belongs to its engine: there the other one is a statement of the connector's own, put in below the engine's transaction.
+    # Memory belongs to its engine: there, the other one is a statement of the connector's own, run below the engine's transaction.
     other = engine_of(spark, connectors) if connectors else None
 
     def change() -> None:
@@ -111,7 +111,7 @@ def test_reads_see_one_version_until_the_transaction_ends(
 
 
 @pytest.mark.parametrize("store", ["lite"])
-def test_sqlite_keeps_no_version_and_says_so(
+def test_sqlite_keeps_no_version_and_reports_it(
     spark: Any, engine: Engine, connectors: dict[str, Any], table: str, store: str
 ) -> None:
     other = engine_of(spark, connectors)
@@ -126,7 +126,7 @@ def test_sqlite_keeps_no_version_and_says_so(
     engine.run("START TRANSACTION")
     assert rows(engine, f"SELECT count(*) FROM {table}") == [(1,)]
     other.run(f"DELETE FROM {table}")
-    # What was read is no longer true: COMMIT tells it, and the transaction is ended.
+    # The read rows are no longer true: COMMIT reports it, and the transaction ends.
     assert refused(engine, "COMMIT").code == "TRANSACTION_CONFLICT"
     assert rows(engine, f"SELECT count(*) FROM {table}") == [(0,)]
 
@@ -172,7 +172,7 @@ def test_a_write_gets_the_error_of_its_connector_and_ends_the_transaction(
 
 
 @pytest.mark.parametrize("store", ["memory"])
-def test_what_a_transaction_does_not_have_is_refused_by_name(
+def test_operations_that_a_transaction_lacks_are_refused_by_name(
     engine: Engine, table: str, store: str
 ) -> None:
     for sql in ("COMMIT", "ROLLBACK"):
@@ -217,7 +217,7 @@ def test_what_a_transaction_does_not_have_is_refused_by_name(
         engine.undo(table)
     assert wrong.value.code == "AUTOCOMMIT_WRITE_CONFLICT"
     assert refused(engine, "SELECT 1").code == "TRANSACTION_ALREADY_ABORTED"
-    # What is no statement at all changes nothing.
+    # An invalid statement changes nothing.
     engine.run("ROLLBACK")
     engine.run("START TRANSACTION")
     assert refused(engine, "SELEC 1").code == "SYNTAX_ERROR"
@@ -254,7 +254,7 @@ def test_what_a_transaction_does_not_have_is_refused_by_name(
         ("EXPLAIN START TRANSACTION", "EXPLAIN of START is not supported by this engine"),
     ],
 )
-def test_wrong_words_are_told_at_their_place(spark: Any, sql: str, message: str) -> None:
+def test_wrong_words_are_reported_at_their_position(spark: Any, sql: str, message: str) -> None:
     error = refused(Engine(spark=spark), sql)
     assert error.message == message
     assert error.line == 1
@@ -284,7 +284,7 @@ def test_a_script_reads_in_one_transaction_and_a_closed_engine_ends_it(
 
 
 class Noting(MemoryConnector):
-    """Notes how its transactions end, and fails in the commit as it is told to."""
+    """Records how its transactions end, and fails in the commit on request."""
 
     def __init__(self, failure: BaseException | None = None) -> None:
         super().__init__()
@@ -302,7 +302,7 @@ class Noting(MemoryConnector):
 
 
 @pytest.mark.parametrize("failure", [KeyboardInterrupt(), OSError("gone")])
-def test_nothing_stays_open_whatever_ends_the_commit(failure: BaseException) -> None:
+def test_nothing_stays_open_after_any_end_of_the_commit(failure: BaseException) -> None:
     transaction = ExplicitTransaction()
     first, second = Noting(failure), Noting()
     transaction.opened("first", first)
@@ -310,5 +310,5 @@ def test_nothing_stays_open_whatever_ends_the_commit(failure: BaseException) -> 
     with pytest.raises((KeyboardInterrupt, RowMergeError)):
         transaction.commit()
     assert first.ends == ["commit", "rollback"]
-    # An interrupt ends the commits, an error of one catalog only its own.
+    # An interrupt ends all commits, an error of one catalog only its own.
     assert second.ends == (["rollback"] if isinstance(failure, KeyboardInterrupt) else ["commit"])

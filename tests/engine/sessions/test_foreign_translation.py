@@ -1,4 +1,4 @@
-"""Statements of other engines in Trino's words, and what cannot be translated."""
+"""Statements of other engines in Trino's words, and forms without a translation."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def test_a_statement_is_translated_into_trinos_words(dialect: str, sql: str, wor
 
 
 @pytest.mark.parametrize(("dialect", "sql", "words"), EXTENDED)
-def test_what_trino_has_no_words_for_needs_the_extended_dialect(
+def test_forms_without_words_in_trino_need_the_extended_dialect(
     dialect: str, sql: str, words: str
 ) -> None:
     translation = translate_statement(sql, dialect)
@@ -188,16 +188,18 @@ def test_differences_are_named() -> None:
         ),
     ],
 )
-def test_what_trino_lacks_is_a_difference(dialect: str, sql: str, difference: str) -> None:
+def test_features_that_trino_lacks_are_a_difference(
+    dialect: str, sql: str, difference: str
+) -> None:
     assert difference in " ".join(translate_statement(sql, dialect).differences)
 
 
-def test_every_matched_row_of_a_source_that_is_taken_is_the_same_elsewhere() -> None:
+def test_every_matched_row_of_a_chosen_source_is_the_same_in_other_engines() -> None:
     sql = f"{ON}WHEN MATCHED THEN DELETE"
     assert translate_statement(sql, "sqlserver").differences == ()
 
 
-def test_what_does_not_fit_known_tables_is_a_difference() -> None:
+def test_forms_that_do_not_fit_known_tables_are_a_difference() -> None:
     with Engine() as engine:
         engine.run("CREATE TABLE t (id bigint, a varchar)")
         translation = engine.translate("DELETE FROM t WHERE id = a + a", dialect="sqlserver")
@@ -240,7 +242,7 @@ def test_messages_have_words_of_their_own() -> None:
 
 
 @pytest.mark.parametrize(("dialect", "sql"), REFUSED)
-def test_what_has_no_translation_is_refused(dialect: str, sql: str) -> None:
+def test_untranslatable_forms_are_refused(dialect: str, sql: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         translate_statement(sql, dialect)
     assert caught.value.code == "NOT_SUPPORTED"
@@ -258,7 +260,7 @@ def test_an_unreadable_text_has_a_place() -> None:
 
 
 @pytest.mark.parametrize("sql", ["", "DELETE FROM t; DELETE FROM s"])
-def test_one_statement_is_translated(sql: str) -> None:
+def test_exactly_one_statement_is_translated(sql: str) -> None:
     with pytest.raises(RowMergeError, match="takes one statement"):
         translate_statement(sql, "delta")
 
@@ -273,7 +275,7 @@ def test_wrong_arguments_are_refused() -> None:
         translate_statement(5, "delta")  # type: ignore[arg-type]
 
 
-def test_without_sqlglot_the_command_that_installs_it_is_named(
+def test_a_missing_sqlglot_is_reported_with_the_install_command(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setitem(sys.modules, "sqlglot", None)

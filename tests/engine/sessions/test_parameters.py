@@ -61,7 +61,7 @@ def test_a_value_of_python_has_a_type_of_sql(
 
 
 @pytest.mark.spark
-def test_the_statement_that_runs_is_told_and_tried_with_its_values(engine: Engine) -> None:
+def test_the_executed_statement_is_reported_and_rerun_with_its_values(engine: Engine) -> None:
     engine.run(TABLE)
     result = engine.run("UPDATE t SET n = ? WHERE id - ? = ?", parameters=["it's", -1, 2])
     assert result.count == 1
@@ -97,7 +97,7 @@ def test_the_statement_that_runs_is_told_and_tried_with_its_values(engine: Engin
         ),
     ],
 )
-def test_a_wrong_number_or_type_is_told(sql: str, given: Any, message: str) -> None:
+def test_a_wrong_number_or_type_is_reported(sql: str, given: Any, message: str) -> None:
     error = refused(Engine(), sql, parameters=given)
     assert error.code == "INVALID_PARAMETER_USAGE"
     assert error.message.startswith(message)
@@ -126,7 +126,7 @@ def test_a_prepared_statement_runs_with_the_values_of_using(engine: Engine) -> N
     failed = refused(engine, "EXECUTE put USING x, 'y'")
     assert (failed.code, failed.line, failed.column) == ("EXPRESSION_NOT_CONSTANT", 1, 19)
     failed = refused(engine, "EXECUTE put USING 'x', 'y'")
-    # Where it stands in what was prepared, with the values in it.
+    # The position in the prepared statement with its values.
     assert (failed.code, failed.line) == ("TYPE_MISMATCH", 1)
     assert str(failed.statement).startswith("MERGE INTO t USING (VALUES ('x', 'y'))")
     assert "Statement put forgotten." in str(engine.run("DEALLOCATE PREPARE put"))
@@ -189,14 +189,14 @@ def test_a_prepared_statement_runs_with_the_values_of_using(engine: Engine) -> N
         ),
     ],
 )
-def test_errors_of_a_text_that_is_executed_stand_where_it_stands(
+def test_errors_of_an_executed_text_point_into_that_text(
     engine: Engine, sql: str, place: tuple[int, int], message: str
 ) -> None:
     error = refused(engine, sql)
     assert (error.line, error.column, error.message) == (*place, message)
 
 
-def test_what_is_shown_of_such_an_error_is_the_statement_with_its_values(engine: Engine) -> None:
+def test_such_an_error_shows_the_statement_with_its_values(engine: Engine) -> None:
     error = refused(engine, "EXECUTE IMMEDIATE 'SELECT ?, nosuch' USING 12345")
     assert error.excerpt() == "1  SELECT 12345, nosuch\n                 ^^^^^^"
 
@@ -222,13 +222,15 @@ def test_what_is_shown_of_such_an_error_is_the_statement_with_its_values(engine:
         ("EXPLAIN EXECUTE p", "NOT_SUPPORTED", "EXPLAIN of EXECUTE is not supported"),
     ],
 )
-def test_what_cannot_be_prepared_or_run_is_told(sql: str, code: str, message: str) -> None:
+def test_texts_that_cannot_be_prepared_or_run_are_reported(
+    sql: str, code: str, message: str
+) -> None:
     error = refused(Engine(), sql)
     assert error.code == code
     assert message in error.message
 
 
-def test_what_is_prepared_belongs_to_its_engine() -> None:
+def test_a_prepared_statement_belongs_to_its_engine() -> None:
     first, second = Engine(), Engine()
     first.run("PREPARE p FROM SELECT ?")
     assert refused(second, "EXECUTE p USING 1").code == "NOT_FOUND"
@@ -272,7 +274,7 @@ PEOPLE = "CREATE TABLE people (id integer, n varchar(5), c decimal(5,2), r row(x
         ("DROP TABLE nosuch", ""),
     ],
 )
-def test_describe_input_gives_the_types_of_parameters(
+def test_describe_input_lists_the_types_of_parameters(
     engine: Engine, prepared: str, kinds: str
 ) -> None:
     engine.run_script(f"{PEOPLE}; PREPARE p FROM {prepared}")
@@ -323,7 +325,7 @@ def test_describe_input_gives_the_types_of_parameters(
         ("CREATE TABLE other (a integer)", []),
     ],
 )
-def test_describe_output_gives_the_columns_of_what_was_prepared(
+def test_describe_output_lists_the_columns_of_the_prepared_statement(
     engine: Engine, prepared: str, columns: list[str]
 ) -> None:
     engine.run_script(
@@ -345,7 +347,7 @@ def test_describe_output_gives_the_columns_of_what_was_prepared(
 
 
 @pytest.mark.spark
-def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engine: Engine) -> None:
+def test_an_error_of_a_prepared_statement_is_reported_at_its_position_there(engine: Engine) -> None:
     engine.run("PREPARE p FROM SELECT x FROM nosuch")
     error = refused(engine, "DESCRIBE OUTPUT p")
     assert (error.code, error.line, error.column, error.statement) == (
@@ -407,7 +409,7 @@ def test_what_is_wrong_with_something_prepared_is_told_with_its_place_there(engi
     ],
 )
 @pytest.mark.spark
-def test_a_value_that_is_no_number_of_rows_is_told(
+def test_an_invalid_number_of_rows_is_reported(
     clause: str, value: str, code: str, message: str
 ) -> None:
     engine = Engine()
@@ -436,13 +438,13 @@ def test_a_number_of_rows_is_computed() -> None:
     [("0", (1, 29)), ("1 - 1", (1, 29)), ("NULL", (1, 41)), ("'a'", (1, 60))],
 )
 @pytest.mark.spark
-def test_a_wrong_number_of_rows_is_told_in_the_statement_that_stands_there(
+def test_a_wrong_number_of_rows_is_reported_at_its_position_in_the_statement(
     value: str, place: tuple[int, int]
 ) -> None:
     error = refused(Engine(), f"EXECUTE IMMEDIATE 'SELECT 1 FETCH FIRST ? ROWS ONLY' USING {value}")
     assert (error.line, error.column) == place
 
 
-def test_a_value_of_python_that_is_no_number_of_rows_is_told_at_its_parameter() -> None:
+def test_an_invalid_number_of_rows_from_python_is_reported_at_its_parameter() -> None:
     error = refused(Engine(), "SELECT 1 LIMIT ?", parameters=["x"])
     assert (error.code, error.column) == ("TYPE_MISMATCH", 16)

@@ -1,4 +1,4 @@
-"""USE: where names without a catalog or schema are looked up."""
+"""USE: the lookup of names without a catalog or schema."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_dry_run_changes_nothing(engine: Engine) -> None:
         ),
     ],
 )
-def test_what_is_not_there_is_told_and_nothing_is_changed(
+def test_a_missing_name_is_reported_and_nothing_changes(
     engine: Engine, sql: str, code: str, message: str, column: int
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

@@ -1,4 +1,4 @@
-"""Statements under bursts of interrupts, in a process of their own: the last line says whether the session still works."""
+"""Statements under bursts of interrupts, in a separate process: the last line reports whether the session still works."""
 
 from __future__ import annotations
 
@@ -49,18 +49,18 @@ def main() -> None:
 
 
 def interrupt(wait: float, chance: random.Random, ended: threading.Event) -> None:
-    """Interrupt this process some times in a row."""
+    """Interrupt this process several times in a row."""
     time.sleep(wait)
     for _ in range(6):
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(chance.uniform(0, 0.004))
-    # The last signal has been taken by then.
+    # The last signal has been handled by then.
     time.sleep(0.05)
     ended.set()
 
 
 class WithStack(logging.StreamHandler):
-    """Writes beside what is logged who has called: py4j tells of an interrupt no more than its own place."""
+    """Adds the callers to log records: py4j reports only its own position for an interrupt."""
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record, and the stack."""

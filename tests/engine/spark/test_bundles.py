@@ -13,7 +13,7 @@ from rowmerge_nb.engine.spark.bundles import PACKAGE, bundle, pickled
 
 @pytest.fixture
 def modules(tmp_path, monkeypatch):
-    """Modules of a user's: a connector's, one that it imports within a function, and one that nobody imports."""
+    """Modules of a user: a connector's, one that it imports within a function, and one that is never imported."""
     (tmp_path / "orders_store").mkdir()
     (tmp_path / "orders_store" / "__init__.py").write_text(
         "class Provider:\n    def read(self):\n        import orders_rows\n"
@@ -32,7 +32,7 @@ def names(content: bytes) -> list[str]:
     return sorted(zipfile.ZipFile(io.BytesIO(content)).namelist())
 
 
-def test_what_is_pickled_tells_which_modules_of_the_users_it_speaks_of(modules):
+def test_a_pickle_names_the_modules_of_the_user_that_it_refers_to(modules):
     provider = importlib.import_module("orders_store").Provider()
     content, spoken = pickled({"provider": provider, "ours": MemoryPageSourceProvider()})
     assert content
@@ -49,7 +49,7 @@ def test_a_module_travels_with_what_it_imports_and_nothing_that_is_installed(mod
     ]
 
 
-def test_the_same_files_give_the_same_archive_and_a_changed_one_another(modules):
+def test_the_same_files_make_the_same_archive_and_changed_files_another(modules):
     made = bundle(["orders_store"])
     before, state = made.content(), made.state()
     assert bundle(["orders_store"]).content() == before

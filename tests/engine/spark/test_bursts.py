@@ -1,4 +1,4 @@
-"""Interrupts that come quickly one after the other, and in the middle of what is short."""
+"""Interrupts in quick succession, and in the middle of short calls."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ def test_interrupts_wait_for_the_end_of_a_short_call() -> None:
     assert signal.getsignal(signal.SIGINT) is handler
 
 
-def test_a_handler_of_somebody_elses_is_not_interrupted_itself(
+def test_a_handler_of_the_user_is_not_interrupted_itself(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """PySpark's calls Spark."""
+    """Calls of Spark by PySpark."""
     begun, ended = [], []
 
     def handler(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""Where errors of Spark's and of ours are said to be, in statements of every kind."""
+"""Positions of Spark's errors and of ours, in statements of every kind."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def engine(spark: Any) -> Iterator[Engine]:
         ("INSERT INTO t SELECT id, 1 / v, s FROM t", "1 / v", ""),
     ],
 )
-def test_an_error_stands_at_the_expression_that_failed(
+def test_an_error_points_at_the_expression_that_failed(
     engine: Engine, sql: str, part: str, words: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

@@ -9,7 +9,7 @@ from rowmerge_nb import Engine, HiveAcidConnector
 from rowmerge_nb.engine.spark.executors import RELATION_BYTES, executors_of, relation_of
 
 
-def test_to_workers_of_our_own_session_nothing_is_sent(spark):
+def test_nothing_is_sent_to_workers_of_our_own_session(spark):
     executors = executors_of(spark)
     assert not executors.sent
     assert not executors.elsewhere
@@ -33,7 +33,7 @@ def test_cells_travel_in_relations_of_bounded_size_and_arrive_with_their_numbers
     assert rows.toDF("id", "cell").schema.names == ["id", "cell"]
 
 
-def test_rows_of_an_insert_travel_to_their_writers_where_executors_are_elsewhere(
+def test_rows_of_an_insert_travel_to_their_writers_on_remote_executors(
     spark, monkeypatch, tmp_path
 ):
     monkeypatch.setattr(executors_of(spark), "elsewhere", True)
@@ -53,7 +53,7 @@ def test_rows_of_an_insert_travel_to_their_writers_where_executors_are_elsewhere
 
 
 @pytest.mark.parametrize("flow", ["merge", "updatable"])
-def test_large_tables_in_memory_travel_where_executors_are_elsewhere(spark, monkeypatch, flow):
+def test_large_tables_in_memory_travel_to_remote_executors(spark, monkeypatch, flow):
     monkeypatch.setattr(executors_of(spark), "elsewhere", True)
     rows = 150_000
     table, source = initial_rows(rows), news(np.arange(rows), rows, 1)

@@ -1,6 +1,6 @@
-"""What expressions give on Spark: casts, literals, operators and functions of dates, as Trino 476 has them.
+"""Values of expressions on Spark: casts, literals, operators and functions of dates, as in Trino 476.
 
-Values are computed many per Spark job, and reported one by one; what fails runs alone.
+A Spark job computes many values, which are reported one by one; failures run separately.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 ZONED = "TIMESTAMP '2024-02-29 12:00:00 Europe/Berlin'"
 VALUES: dict[str, Any] = {
-    # zones that values carry
+    # zones of values
     f"CAST({ZONED} AS timestamp(0))": "2024-02-29 12:00:00",
     f"CAST({ZONED} AS varchar)": "2024-02-29 12:00:00 Europe/Berlin",
     f"CAST({ZONED} AS date)": "2024-02-29",
@@ -225,7 +225,7 @@ def answers(engine: Engine) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("text", WHOLE)
-def test_an_expression_gives_what_trino_gives(answers: dict[str, Any], text: str) -> None:
+def test_an_expression_has_trinos_value(answers: dict[str, Any], text: str) -> None:
     found, expected = answers[text], WHOLE[text]
     assert (str(found) if isinstance(expected, str) else found) == expected
 

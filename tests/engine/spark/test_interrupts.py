@@ -1,4 +1,4 @@
-"""What an interrupt does stands in one place, and says what became of the statement wherever it comes."""
+"""The handling of interrupts is in one module, and every interrupt reports the outcome of the statement."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def interrupt() -> None:
 
 
 @pytest.mark.not_quick
-def test_nobody_else_in_engine_or_notebook_speaks_of_the_interrupt_of_the_keyboard() -> None:
-    """Connectors may: their drivers lose interrupts in ways of their own."""
+def test_only_the_module_of_interrupts_names_keyboard_interrupt() -> None:
+    """Connectors may: their drivers lose interrupts in their own ways."""
     speaking = [
         path.relative_to(PACKAGE).as_posix()
         for path in sorted(PACKAGE.rglob("*.py"))
@@ -56,19 +56,19 @@ PUBLIC = [
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_what_the_story_tells_has_a_name_in_it(name: str) -> None:
+def test_names_in_the_story_of_the_docstring_exist(name: str) -> None:
     assert f"`{name}`" in (interrupts.__doc__ or "") or name == "Interrupts"
 
 
 def commit_and_interrupt() -> int:
-    """Do what a statement does from its commit on, and be interrupted behind it."""
+    """Run a statement from its commit on, and interrupt it afterwards."""
     no_return(lambda: True)
     note_result("the result")
     signal.raise_signal(signal.SIGINT)
     return 7
 
 
-def test_an_interrupt_behind_the_commit_is_put_off_and_gives_the_result() -> None:
+def test_an_interrupt_after_the_commit_is_deferred_and_the_result_returned() -> None:
     before = signal.getsignal(signal.SIGINT)
     with pytest.raises(StatementInterrupted) as caught:
         guarded(commit_and_interrupt)
@@ -104,7 +104,7 @@ def test_only_the_first_interrupt_of_a_statement_is_let_through() -> None:
 
 
 @pytest.mark.parametrize("failure", [ValueError("bad"), StatementInterrupted("stopped")])
-def test_whatever_fails_behind_the_commit_says_that_the_change_is_there(failure: Exception) -> None:
+def test_a_failure_after_the_commit_reports_the_change(failure: Exception) -> None:
     def work() -> None:
         no_return(lambda: True)
         note_result("the result")
@@ -119,12 +119,12 @@ def test_whatever_fails_behind_the_commit_says_that_the_change_is_there(failure:
     )
 
 
-def test_what_fails_before_the_commit_stays_what_it_is() -> None:
+def test_a_failure_before_the_commit_stays_unchanged() -> None:
     with pytest.raises(ZeroDivisionError):
         guarded(lambda: 1 // 0)
 
 
-def test_an_interrupt_is_let_into_what_may_take_long_behind_the_commit() -> None:
+def test_an_interrupt_reaches_long_work_after_the_commit() -> None:
     def work() -> None:
         no_return(lambda: True)
         with pytest.raises(KeyboardInterrupt), interrupts_let_in():
@@ -151,7 +151,7 @@ def test_a_statement_within_a_statement_has_a_guard_of_its_own() -> None:
         with pytest.raises(StatementInterrupted) as caught:
             guarded(commit_and_interrupt)
         assert caught.value.changed is True
-        # The statement around it has committed nothing, and can be interrupted.
+        # The outer statement has committed nothing, and can be interrupted.
         signal.raise_signal(signal.SIGINT)
         return 7
 
@@ -210,7 +210,7 @@ def test_the_end_of_the_process_waits_until_the_change_is_reported(
     )
 
 
-def test_a_guard_in_another_thread_leaves_signals_alone() -> None:
+def test_a_guard_in_another_thread_ignores_signals() -> None:
     answers = []
     thread = threading.Thread(
         target=lambda: answers.append(guarded(lambda: no_return(lambda: True) or 7))
@@ -230,7 +230,7 @@ def test_a_handler_that_raises_nothing_gets_every_interrupt() -> None:
     assert seen == [True, True]
 
 
-def test_what_an_interruption_says_depends_on_what_is_known_of_the_change() -> None:
+def test_the_text_of_an_interruption_depends_on_the_known_state_of_the_change() -> None:
     said = {
         changed: interruption(WaitEndedError(), "commit", changed=changed, look="Look at 't'")
         for changed in (False, None, True)
@@ -257,12 +257,12 @@ def test_a_second_interrupt_ends_a_clean_up_only_after_long() -> None:
     assert ended == [True]
 
 
-def test_a_clean_up_that_an_interrupt_has_ended_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clean_up_ended_by_an_interrupt_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(interrupts, "PATIENCE_SECONDS", 0.0)
     assert not to_its_end(lambda: [signal.raise_signal(signal.SIGINT) for _ in range(2)])
 
 
-def test_an_interrupt_of_work_is_told_when_the_work_has_ended() -> None:
+def test_an_interrupt_of_work_is_raised_when_the_work_has_ended() -> None:
     cancelled, told = threading.Event(), []
 
     def work() -> None:
@@ -275,7 +275,7 @@ def test_an_interrupt_of_work_is_told_when_the_work_has_ended() -> None:
     assert told == ["ended"]
 
 
-def test_what_work_raises_is_raised_where_it_is_waited_for() -> None:
+def test_an_error_of_work_is_raised_in_the_waiting_thread() -> None:
     with pytest.raises(ZeroDivisionError):
         run_cancellable(lambda: 1 // 0, lambda: None, threading.Event())
 

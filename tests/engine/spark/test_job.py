@@ -1,4 +1,4 @@
-"""The one action of a statement: who interrupts it gets an answer when it has ended, and not before."""
+"""The one action of a statement: an interrupt returns when the action has ended, not before."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from rowmerge_nb.base.errors import ConnectorError, StatementInterrupted
 from rowmerge_nb.engine.spark.job import collect
 
 
-def test_an_interrupted_action_has_ended_before_the_interrupt_is_told() -> None:
+def test_an_interrupted_action_ends_before_the_interrupt_is_raised() -> None:
     cancelled, told = threading.Event(), []
 
     class Rows:
         def toArrow(self) -> Any:  # noqa: N802 - as Spark has it
             os.kill(os.getpid(), signal.SIGINT)
             cancelled.wait(10)
-            # Spark takes a moment to end what was cancelled.
+            # Spark takes a moment to end cancelled work.
             threading.Event().wait(0.2)
             told.append("ended")
 

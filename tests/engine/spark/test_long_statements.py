@@ -1,4 +1,4 @@
-"""Long runs of one operator are executed: they give what the same run gives when it is nested, in both flows."""
+"""Long runs of one operator are executed: they yield the same result as the nested run, in both flows."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def engine(spark: Any) -> Engine:
     return made
 
 
-def test_a_list_of_operators_gives_what_nesting_gives(
+def test_a_list_of_operators_has_the_value_of_nesting(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     texts = [f"k {' '.join((signs * 15)[:30])}" for signs in SUMS.values()]
@@ -58,7 +58,7 @@ def test_a_list_of_operators_gives_what_nesting_gives(
     assert listed == values(engine, *texts)
 
 
-def test_what_stands_behind_a_null_is_not_computed(engine: Engine) -> None:
+def test_terms_after_a_null_are_not_computed(engine: Engine) -> None:
     assert values(engine, f"CAST(NULL AS integer) + k{' + k' * 150} + 1 / 0") == [[None] * 3]
 
 
@@ -133,7 +133,7 @@ def test_a_statement_that_exhausts_sparks_stack_is_an_error_with_a_next_step(spa
 
 
 def overflow(spark: Any) -> Exception:
-    """What Spark raises for a sum of 100,000 terms."""
+    """Spark's error for a sum of 100,000 terms."""
     with pytest.raises(Exception) as raised:
         spark.sql(f"SELECT 1{' + 1' * 100_000}").collect()
     return raised.value
@@ -148,7 +148,7 @@ def test_sixty_tables_are_joined_one_to_the_next(engine):
 
 
 THIRTEEN = " CROSS JOIN ".join(f"v AS v{number}" for number in range(13))
-"""Three rows to the thirteenth, 1.6 million."""
+"""Three rows to the thirteenth power, 1.6 million."""
 
 
 @pytest.mark.parametrize(

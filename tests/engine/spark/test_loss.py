@@ -1,4 +1,4 @@
-"""A Spark whose Java or folder is gone is found out, its cause is named, and another one is started."""
+"""A Spark whose Java or folder has vanished is detected, its cause is named, and another one is started."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def session_after(code: str) -> Any:
         ("raise SystemExit(7)", "its Java process ended with exit code 7"),
     ],
 )
-def test_how_java_has_ended_is_named(code: str, words: str) -> None:
+def test_the_cause_of_javas_end_is_named(code: str, words: str) -> None:
     assert loss_of(session_after(code)).startswith(words)
 
 
@@ -70,7 +70,7 @@ def test_the_out_of_memory_killer_is_named_where_the_machine_counts_its_kills(
     own.remove()
 
 
-def test_an_emptied_folder_is_found_out_whatever_is_missing_of_it() -> None:
+def test_an_emptied_folder_is_detected_by_any_missing_part() -> None:
     own = PrivateDirectory()
     blocks = own.path / "spark" / "spark-1" / "blockmgr-1" / "0a"
     blocks.mkdir(parents=True)
@@ -156,7 +156,7 @@ def test_settings_are_not_given_back_to_a_session_whose_java_has_ended() -> None
         pass
 
 
-def test_a_failure_that_has_nothing_to_do_with_spark_stays_what_it_is() -> None:
+def test_a_failure_unrelated_to_spark_stays_unchanged() -> None:
     lost = LazySession(session_after("import os; os.kill(os.getpid(), 9)"))
     for error in (
         RowMergeError("It is wrong"),
@@ -223,7 +223,7 @@ def test_statements_go_on_when_java_was_killed_and_when_its_folder_was_removed()
     assert "Traceback" not in child.stderr
 
 
-def test_what_is_computed_before_a_statement_is_read_asks_for_a_session_that_can_be_used(
+def test_computations_before_the_statement_is_read_request_a_usable_session(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     engine, calls = Engine(), list[str]()

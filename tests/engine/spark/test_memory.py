@@ -1,4 +1,4 @@
-"""How much memory there is: of the machine, and within the limit of a container."""
+"""The amount of memory: of the machine, and within the limit of a container."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_the_memory_is_that_of_the_machine_and_of_the_container(
     assert (free_memory(tmp_path, tmp_path), all_memory(tmp_path, tmp_path)) == (free, total)
 
 
-def test_where_no_file_tells_the_system_is_asked_and_free_memory_is_unknown(tmp_path: Path) -> None:
+def test_the_system_is_asked_without_a_file_and_free_memory_is_unknown(tmp_path: Path) -> None:
     assert free_memory(tmp_path, tmp_path) is None
     assert (all_memory(tmp_path, tmp_path) or 0) > 1 << 20
 

@@ -1,4 +1,4 @@
-"""What Spark refuses is told by our error, and nothing of it is printed; outside of our statements Spark prints as it does."""
+"""Refusals of Spark are reported by our errors without any output; outside our statements, Spark prints as usual."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_statements_that_spark_refuses_print_nothing() -> None:
     assert done.stderr == ""
 
 
-def test_what_a_thread_logs_outside_of_statements_is_logged() -> None:
+def test_logs_of_a_thread_outside_statements_are_logged() -> None:
     from pyspark.logger import PySparkLogger
 
     keep_quiet()
@@ -106,7 +106,7 @@ def test_what_a_thread_logs_outside_of_statements_is_logged() -> None:
 
 
 @pytest.mark.parametrize("is_own", [False, True])
-def test_a_lost_connection_is_logged_beside_statements_only_for_a_java_of_others(
+def test_a_lost_connection_is_logged_beside_statements_only_for_another_java(
     is_own: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(quiet, "_has_own_java", threading.Event())

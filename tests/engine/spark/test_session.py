@@ -73,7 +73,7 @@ def test_workers_allocate_pages_where_less_stays_behind(spark):
     }
 
 
-def test_starting_leaves_the_environment_as_it_was(spark):
+def test_starting_leaves_the_environment_unchanged(spark):
     assert "SPARK_CONF_DIR" not in os.environ
     assert "rowmerge_nb-" not in os.environ.get("JAVA_HOME", "")
 
@@ -111,7 +111,7 @@ def test_an_adopted_session_gets_its_settings_back(spark):
     assert user.conf.get("spark.sql.ansi.enabled") == "false"
 
 
-def test_a_session_leaves_out_the_rules_of_the_optimizer_that_its_user_names_and_ours(spark):
+def test_a_session_excludes_the_optimizer_rules_of_its_user_and_ours(spark):
     ours, rule = (
         SESSION_SETTINGS[EXCLUDED_RULES],
         "org.apache.spark.sql.catalyst.optimizer.CombineConcats",
@@ -142,7 +142,7 @@ def test_spark_connect_in_the_environment_is_refused_with_advice(monkeypatch):
     assert "Engine(spark=" in caught.value.hint
 
 
-def test_spark_is_started_again_if_its_folder_is_emptied_meanwhile(monkeypatch):
+def test_spark_is_restarted_if_its_folder_is_emptied_meanwhile(monkeypatch):
     folders = []
 
     def start(settings, options, java_home, classes):
@@ -163,14 +163,14 @@ def test_spark_is_started_again_if_its_folder_is_emptied_meanwhile(monkeypatch):
 
 @pytest.mark.slow
 @pytest.mark.spark
-def test_without_java_a_session_starts_silently_and_leaves_nothing_behind(tmp_path):
+def test_a_session_without_java_starts_silently_and_leaves_nothing_behind(tmp_path):
     code = (
         "from rowmerge_nb.engine.spark.spark_session import create_session, warm_up\n"
         "session = create_session(cores=1)\n"
         "warm_up(session)\n"
         "print(session.sparkContext.getConf().get('spark.sql.warehouse.dir'))"
     )
-    # Tools that Spark's start script needs, and no Java.
+    # Tools needed by Spark's start script, and no Java.
     tools = tmp_path / "bin"
     tools.mkdir()
     for name in ("bash", "dirname", "ps", "sh"):
@@ -264,7 +264,7 @@ except rowmerge_nb.RowMergeError as error:
 
 @pytest.mark.spark
 @pytest.mark.slow
-def test_a_spark_that_somebody_has_stopped_is_started_anew_and_a_given_one_is_told():
+def test_a_stopped_spark_is_restarted_and_a_stopped_spark_of_the_user_is_reported():
     ran = in_new_process(STOPPED)
     assert ran.stdout.splitlines() == ["[{'n': 0}] 1"] * 3 + [
         "CONFIGURATION_UNAVAILABLE: The Spark session that the engine was given has been stopped"
@@ -291,7 +291,7 @@ print(user.range(3).count())
 
 
 def test_a_session_without_a_context_of_its_own_serves_an_engine(monkeypatch):
-    """As one of Spark Connect does."""
+    """Like a session of Spark Connect."""
 
     class Connected:
         conf = type("Conf", (), {"set": lambda self, key, value: None})()

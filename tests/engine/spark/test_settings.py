@@ -1,4 +1,4 @@
-"""A session's settings go back, whatever interrupts or fails while they do."""
+"""A session's settings are restored despite interrupts and failures meanwhile."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OURS = {"a": "ours", "b": "ours"}
 
 
 class Conf(dict[str, str]):
-    """Settings of a session, in which something happens in the middle of one call."""
+    """Settings of a session in which an event occurs in the middle of one call."""
 
     call, happens = 0, staticmethod(lambda: None)
 
@@ -45,7 +45,7 @@ def interrupt() -> None:
 
 
 @pytest.mark.parametrize("call", [1, 2, 3, 4])
-def test_an_interrupt_while_settings_are_made_or_given_back_leaves_the_session_as_it_was(
+def test_an_interrupt_while_settings_are_made_or_restored_leaves_the_session_unchanged(
     call: int,
 ) -> None:
     spark = session_with(call, interrupt, MINE)

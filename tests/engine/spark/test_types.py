@@ -1,4 +1,4 @@
-"""Every type is carried unchanged through scans, the merge row, both processors, the exchange and the sink."""
+"""Every type passes unchanged through scans, the merge row, both processors, the exchange and the sink."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def test_wrong_arguments_of_register_are_refused(name: str, options: dict[str, A
         )
 
 
-def test_one_name_may_stand_for_a_list_of_names() -> None:
+def test_one_name_may_replace_a_list_of_names() -> None:
     engine = Engine()
     engine.register("t", pa.table({"id": [1]}), primary_key="id", partitioned_by=None)
     assert engine.tables()[0][2] == ("id bigint not null",)

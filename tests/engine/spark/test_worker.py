@@ -1,4 +1,4 @@
-"""The process that Python workers are forked from, and what they find there."""
+"""The process that forks Python workers, and the environment of these."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ INSTALLED = str(SPARK.parent)
 ARCHIVES = [str(SPARK / "python" / "lib" / "pyspark.zip"), str(SPARK / "jars" / "spark-core.jar")]
 
 
-def test_sparks_own_archives_are_left_out_where_its_pyspark_is_installed(tmp_path: Path) -> None:
+def test_sparks_own_archives_are_omitted_if_its_pyspark_is_installed(tmp_path: Path) -> None:
     users = str(tmp_path / "users.zip")
     assert without_archives(["", *ARCHIVES, users, INSTALLED], str(SPARK)) == ["", users, INSTALLED]
 
@@ -25,7 +25,7 @@ def test_sparks_own_archives_are_left_out_where_its_pyspark_is_installed(tmp_pat
 @pytest.mark.parametrize(
     "libraries", [[], ["pyspark"], ["py4j"], ["pyspark", "py4j"]], ids="-".join
 )
-def test_they_stay_where_there_is_none_or_another_one(tmp_path: Path, libraries: list[str]) -> None:
+def test_they_stay_with_no_pyspark_or_another_one(tmp_path: Path, libraries: list[str]) -> None:
     for library in libraries:
         (tmp_path / library).mkdir()
         (tmp_path / library / "__init__.py").touch()
@@ -34,7 +34,7 @@ def test_they_stay_where_there_is_none_or_another_one(tmp_path: Path, libraries:
     assert without_archives(path, "") == path
 
 
-def test_a_worker_has_spark_from_where_it_is_installed_and_the_modules_of_tasks_before_it_is_asked_for_anything(
+def test_a_worker_has_spark_from_its_installation_and_the_modules_of_tasks_before_its_first_request(
     spark: Any,
 ) -> None:
     def look(pages: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:

@@ -1,4 +1,4 @@
-"""ALTER TABLE on every store: what it makes of a table, and what is refused."""
+"""ALTER TABLE on every store: its effect on a table, and refusals."""
 
 from __future__ import annotations
 
@@ -93,13 +93,13 @@ def test_columns_come_go_and_get_other_names_and_statements_go_on(
     engine.run(f"ALTER TABLE {table} RENAME TO {renamed}")
     assert rows(engine, renamed) == kept
     assert refused(engine, f"SELECT * FROM {table}").code == "TABLE_NOT_FOUND"
-    # A column that is added again has none of the values that it had.
+    # A column that is added again has none of its former values.
     engine.run(f"ALTER TABLE {renamed} ADD COLUMN n varchar")
     assert {row["n"] for row in rows(engine, renamed)} == {None}
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_what_is_there_already_and_what_is_not_there_is_told_or_left(
+def test_existing_and_missing_objects_are_reported_or_skipped(
     engine: Engine, table: str, store: str
 ) -> None:
     before = rows(engine, table)
@@ -128,7 +128,7 @@ def test_what_is_there_already_and_what_is_not_there_is_told_or_left(
 
 
 @pytest.mark.parametrize("store", ["memory", "lake", "pg"])
-def test_a_type_becomes_wider_and_nothing_else(engine: Engine, table: str, store: str) -> None:
+def test_a_type_can_only_become_wider(engine: Engine, table: str, store: str) -> None:
     engine.run(f"ALTER TABLE {table} ALTER COLUMN r SET DATA TYPE double")
     engine.run(f"UPDATE {table} SET r = 1e300 WHERE id = 1")
     assert [row["r"] for row in rows(engine, table)] == [1e300, 2.0]
@@ -139,7 +139,9 @@ def test_a_type_becomes_wider_and_nothing_else(engine: Engine, table: str, store
 
 
 @pytest.mark.parametrize("store", ["memory", "lake"])
-def test_a_column_stands_where_it_was_asked_for(engine: Engine, table: str, store: str) -> None:
+def test_a_column_is_added_at_the_requested_position(
+    engine: Engine, table: str, store: str
+) -> None:
     engine.run(f"ALTER TABLE {table} ADD COLUMN a date FIRST")
     engine.run(f"ALTER TABLE {table} ADD COLUMN b date AFTER id")
     engine.run(f"UPDATE {table} SET b = DATE '2024-02-29' WHERE id = 2")
@@ -175,7 +177,7 @@ def test_a_column_that_may_be_null_no_longer_refuses_it(engine: Engine, store: s
         ("lite", "ADD COLUMN x bigint NOT NULL", "Cannot add a NOT NULL column"),
     ],
 )
-def test_what_a_store_cannot_is_refused_and_the_table_stays(
+def test_alterations_that_a_store_lacks_are_refused_and_the_table_stays(
     engine: Engine, table: str, store: str, action: str, message: str
 ) -> None:
     before = rows(engine, table)
@@ -258,7 +260,7 @@ def test_other_tables_are_refused_by_name(engine: Engine) -> None:
     )
 
 
-def test_a_statement_that_has_read_the_table_before_it_was_altered_fails(engine: Engine) -> None:
+def test_a_statement_that_read_the_table_before_its_alteration_fails(engine: Engine) -> None:
     engine.run("CREATE TABLE t AS SELECT 1 AS id")
     changed = engine.run("UPDATE t SET id = 2")
     engine.run("ALTER TABLE t ADD COLUMN x bigint")
@@ -306,7 +308,7 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
     assert "primary_key = ARRAY['id']" in made(engine, "t")
     assert refused(engine, "INSERT INTO t VALUES (1, 'e')").code == "CONSTRAINT_VIOLATION"
     assert rows(engine, "t") == kept
-    # The statement that has changed rows is taken back, and the properties stay.
+    # The statement that has changed rows is undone, and the properties stay.
     assert "Undone: UPDATE of 1 row" in str(engine.undo("t"))
     assert "primary_key = ARRAY['id']" in made(engine, "t")
     assert [row["region"] for row in rows(engine, "t")] == ["a", "b", "c"]
@@ -445,7 +447,7 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
         ),
     ],
 )
-def test_properties_that_cannot_be_are_refused_at_their_place_and_the_table_stays(
+def test_impossible_properties_are_refused_at_their_position_and_the_table_stays(
     engine: Engine, table: str, store: str, properties: str, code: str, message: str, at: str | None
 ) -> None:
     if properties == "primary_key = ARRAY['n']" and store == "memory":
@@ -461,7 +463,7 @@ def test_properties_that_cannot_be_are_refused_at_their_place_and_the_table_stay
 
 
 @pytest.mark.on_spark
-def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_read_and_changed(
+def test_an_iceberg_table_is_repartitioned_and_files_of_both_layouts_are_read_and_changed(
     engine: Engine,
 ) -> None:
     name = "lake.default.p"
@@ -477,7 +479,7 @@ def test_an_iceberg_table_is_partitioned_otherwise_and_files_of_both_kinds_are_r
         "ARRAY['region','bucket(id, 4)']",
     )
     for number, partitioning in enumerate(wanted, 10):
-        # Twice the same is no error, and changes nothing.
+        # Repeating it is not an error, and changes nothing.
         for _ in range(2):
             engine.run(f"ALTER TABLE {name} SET PROPERTIES partitioning = {partitioning}")
         shown = re.search("partitioning = (.*)", made(engine, name))
@@ -560,7 +562,7 @@ def test_comments_are_kept_shown_and_changed_and_rows_stay(
     engine.run(f"INSERT INTO {name} VALUES (1, 'a')")
     assert "Comment on " in str(engine.run(f"COMMENT ON TABLE {name} IS 'two'"))
     assert described(engine, name) == [("id", "the \\key"), ("n", "n")]
-    # Twice the same is no error.
+    # Repeating it is not an error.
     for _ in range(2):
         engine.run(f"COMMENT ON COLUMN {name}.N IS 'it''s the name'")
         engine.run(f"COMMENT ON COLUMN {name}.id IS NULL")
@@ -574,7 +576,7 @@ def test_comments_are_kept_shown_and_changed_and_rows_stay(
         {"id": 1, "n": "a", "more": None},
         {"id": 2, "n": "b", "more": "x"},
     ]
-    # What is shown makes the same table.
+    # The shown statement creates the same table.
     engine.run(f"DROP TABLE {name}")
     engine.run(made if store != "lake" else made.partition("\nWITH")[0])
     assert described(engine, name) == [("id", ""), ("n", "it's the name"), ("more", "more")]
@@ -732,7 +734,7 @@ def test_a_column_that_is_called_like_a_field_of_a_row_is_refused_in_iceberg(
     engine.run("INSERT INTO lake.default.dotted VALUES (1, row(2))")
 
 
-def test_a_column_that_an_index_needs_is_told_with_the_next_step(
+def test_a_column_needed_by_an_index_is_reported_with_the_next_step(
     engine: Engine, tmp_path: Path
 ) -> None:
     with closing(sqlite3.connect(tmp_path / "lite.db")) as connection:
@@ -744,7 +746,7 @@ def test_a_column_that_an_index_needs_is_told_with_the_next_step(
     assert "in the database" in str(error.hint)
 
 
-def test_a_class_is_no_connector(engine: Engine) -> None:
+def test_a_class_is_not_a_connector(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: connector is of type") as caught:
         engine.add_catalog("made", SqliteConnector)  # type: ignore[arg-type]
     assert "Give a connector" in str(caught.value.hint)

@@ -1,4 +1,4 @@
-"""A statement stores the same rows whether DuckDB answers its source query before the tasks begin, or Spark executes it."""
+"""A statement stores the same rows whether DuckDB answers its source query before the tasks begin or Spark executes it."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def source_details(plan: Any) -> tuple[str, ...]:
 def outcome(
     engine: Engine, sql: str, table: str = "t", **options: Any
 ) -> tuple[dict[str, Any], tuple[str, ...]]:
-    """Run a statement; return what it left and reported, and what its plan reports of the source query."""
+    """Run a statement; return its result and report, and the plan's report on the source query."""
     try:
         result = engine.run(sql, **options)
         trace = result.trace
@@ -290,7 +290,7 @@ def test_a_not_null_column_and_a_check_refuse_rows_of_an_answer(spark: Any) -> N
         "INSERT INTO t (id, k) SELECT id, lag(k) OVER (ORDER BY k) FROM s",
     ],
 )
-def test_what_duckdb_is_not_asked_for_spark_executes(spark: Any, insert: str) -> None:
+def test_spark_executes_queries_that_duckdb_does_not_get(spark: Any, insert: str) -> None:
     with new_engine(spark) as engine:
         create(engine)
         result = engine.run(insert)
@@ -352,7 +352,7 @@ def test_a_statement_with_an_answered_source_is_tried_again(spark: Any, again: s
 
 
 class Source(PagesSource):
-    """A page source that remembers whether it was closed."""
+    """A page source that records whether it was closed."""
 
     closed = False
 
@@ -362,7 +362,7 @@ class Source(PagesSource):
 
 
 @pytest.mark.parametrize("ended", ["interrupted", "cancelled", "broken"])
-def test_the_end_of_a_source_query_leaves_the_table_as_it_was(
+def test_the_end_of_a_source_query_leaves_the_table_unchanged(
     spark: Any, ended: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with new_engine(spark) as engine:

@@ -1,4 +1,4 @@
-"""Bringing a run-time error back to the expression that it comes from."""
+"""Mapping a run-time error to its expression."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TEXT = "/*0*/(`a` = (SELECT /*1*/1 / `b`/**/ FROM t))/**/"
 
 
 class _SparkError(Exception):
-    """An error with a query context, as Spark raises it."""
+    """An error with a query context, as raised by Spark."""
 
     def __init__(self, start: int, fragment: str) -> None:
         self.start, self.part = start, fragment
@@ -63,7 +63,7 @@ def test_the_innermost_expression_around_the_place_that_spark_names_is_blamed(
     )
 
 
-def test_the_number_in_a_message_tells_the_expression_and_its_words_begin_the_hint() -> None:
+def test_the_number_in_a_message_identifies_the_expression_and_its_words_begin_the_hint() -> None:
     error = ExecutionError(
         "Division by zero", code="DIVISION_BY_ZERO", hint="Divide by something else."
     )

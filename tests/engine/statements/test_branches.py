@@ -1,4 +1,4 @@
-"""Branches of Iceberg in the extended dialect: rows are merged into one, looked at, and then taken over by a fast forward."""
+"""Branches of Iceberg in the extended dialect: rows are merged into one, inspected, and then published by a fast forward."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_a_merge_changes_the_branch_alone_until_the_fast_forward(engine: Engine)
     assert engine.run(f"INSERT INTO {NAME} VALUES (9, 'z')").count == 1
 
 
-def test_a_branch_that_was_left_behind_is_not_taken_over(engine: Engine) -> None:
+def test_an_outdated_branch_does_not_become_main(engine: Engine) -> None:
     engine.run(CREATE)
     engine.run(f"INSERT INTO {NAME} VALUES (7, 'g')")
     engine.run(MERGE)
@@ -76,7 +76,7 @@ def test_a_branch_that_was_left_behind_is_not_taken_over(engine: Engine) -> None
     assert rows(engine) == [*AFTER, (7, "g")]
 
 
-def test_what_is_wrong_is_said(engine: Engine) -> None:
+def test_errors_of_branches_are_reported(engine: Engine) -> None:
     engine.run(f"{CREATE} FROM main")
     assert refused(engine, CREATE).code == "BRANCH_ALREADY_EXISTS"
     engine.run(CREATE.replace("BRANCH", "BRANCH IF NOT EXISTS"))
@@ -104,7 +104,7 @@ def test_what_is_wrong_is_said(engine: Engine) -> None:
         ),
     ],
 )
-def test_in_trinos_dialect_no_connector_has_branches(
+def test_no_connector_has_branches_in_trinos_dialect(
     engine: Engine, statement: str, code: str, message: str
 ) -> None:
     engine.run(CREATE)
@@ -130,7 +130,7 @@ def test_branches_are_listed(engine: Engine) -> None:
     assert listed("SHOW BRANCHES IN TABLE m") == []
     error = refused(engine, "SHOW BRANCHES FROM TABLE nosuch")
     assert (error.code, error.line, error.column) == ("TABLE_NOT_FOUND", 1, 1)
-    # As Trino 483 answers.
+    # Like Trino 483.
     for quiet in (
         f"ALTER BRANCH main IN TABLE {NAME} FAST FORWARD TO main",
         f"DROP BRANCH IF EXISTS audit IN TABLE {NAME}",
@@ -139,7 +139,7 @@ def test_branches_are_listed(engine: Engine) -> None:
     assert len(listed(f"SHOW BRANCHES FROM TABLE {NAME}")) == 2
 
 
-def test_undo_takes_back_no_change_of_a_branch(engine: Engine) -> None:
+def test_undo_does_not_undo_changes_of_a_branch(engine: Engine) -> None:
     engine.run(CREATE)
     engine.run(MERGE)
     error = refused_call(engine.undo)
@@ -158,7 +158,7 @@ def test_undo_takes_back_no_change_of_a_branch(engine: Engine) -> None:
     assert rows(engine) == BEFORE
 
 
-def test_what_runs_on_a_copy_is_refused_and_the_rest_uses_the_branch(engine: Engine) -> None:
+def test_statements_on_a_copy_are_refused_and_others_use_the_branch(engine: Engine) -> None:
     engine.run(CREATE)
     engine.run(f"DELETE FROM {NAME} @ audit WHERE id = 1")
     result = engine.run(MERGE, rehearse=True)
@@ -198,7 +198,7 @@ def test_concurrent_changes_of_the_branch_are_a_conflict(engine: Engine, tmp_pat
     error = refused(engine, MERGE, fault="commit")
     assert error.changed is False
     assert rows(engine, "FOR VERSION AS OF 'audit'") == BEFORE
-    # A commit to the table is none to the branch.
+    # A commit to the table is not one to the branch.
     engine.run(f"DELETE FROM {NAME} WHERE id = 2")
     engine.run(MERGE)
     assert (rows(engine), rows(engine, "FOR VERSION AS OF 'audit'")) == ([(1, "a")], AFTER)

@@ -1,4 +1,4 @@
-"""Statements with many constants, on Spark: rows of VALUES and lists of IN are data, whatever their number."""
+"""Statements with many constants, on Spark: rows of VALUES and lists of IN are data, for any number."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def listed(engine: Engine, query: str) -> list[list[Any]]:
     return [list(row.values()) for row in found.to_pylist()]
 
 
-def test_many_rows_are_inserted_as_they_were_written(engine: Engine) -> None:
+def test_many_rows_are_inserted_as_written(engine: Engine) -> None:
     engine.run("CREATE TABLE t (a bigint, b varchar, c decimal(12,3), d timestamp(6), e varchar)")
     result = engine.run(f"INSERT INTO t (a, b, c, d) VALUES {values(MANY)}")
     assert result.count == MANY
@@ -214,7 +214,7 @@ def test_a_report_shows_the_ends_of_a_very_long_statement(engine: Engine) -> Non
     assert len(engine.run(f"EXPLAIN {statement}").explained or "") < 20_000
 
 
-def test_an_error_shows_what_stands_around_it_in_a_very_long_line(engine: Engine) -> None:
+def test_an_error_shows_the_text_around_it_in_a_very_long_line(engine: Engine) -> None:
     engine.run("CREATE TABLE t (a bigint, b varchar, c decimal(12,3), d date)")
     with pytest.raises(RowMergeError) as raised:
         engine.run(f"INSERT INTO t VALUES {values(20_000)} foo bar")

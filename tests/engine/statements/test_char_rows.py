@@ -1,4 +1,4 @@
-"""Rows of columns of type char, and rows of VALUES that are computed: they are found as they were written."""
+"""Rows of columns of type char, and computed rows of VALUES, are found as written."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def result(spark: Any) -> Result:
     )
 
 
-def test_why_finds_a_char_without_its_blanks(result: Result) -> None:
+def test_why_finds_a_char_without_its_padding(result: Result) -> None:
     assert [row.source_row for row in result.why(c="cd")] == [1]
     assert [row.target for row in result.why(c="ef")] == [{"id": 3, "c": "ef   "}]
     assert list(result.why(c="cd   ")) == list(result.why(c="cd"))
@@ -35,7 +35,7 @@ def test_near_finds_a_char_without_its_blanks(result: Result) -> None:
     assert "'ab'" in str(result.near(c="AB   "))
 
 
-def test_other_texts_are_found_by_nobody(result: Result) -> None:
+def test_other_texts_are_not_found(result: Result) -> None:
     with pytest.raises(RowMergeError, match="None of the 3 rows"):
         result.why(c=" cd")
 

@@ -1,4 +1,4 @@
-"""CHECK constraints that a connector tells: whatever executes a statement, a row that breaks one ends it, and the table is as it was."""
+"""CHECK constraints reported by a connector: in every form, a row that violates one ends the statement and leaves the table unchanged."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ def test_the_older_flow_asks_the_constraints_of_its_new_rows(engine: Engine) -> 
     assert engine.run("UPDATE t SET qty = NULL WHERE id = 1", flow="updatable").count == 1
 
 
-def test_rows_that_are_there_are_not_looked_at_and_can_be_deleted(spark: Any) -> None:
+def test_existing_rows_are_not_checked_and_can_be_deleted(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("t", pa.table({"id": [1, 2], "qty": [-5, 7]}), check_constraints="qty >= 0")
     assert engine.run("DELETE FROM t WHERE id = 1").count == 1
@@ -123,7 +123,7 @@ def test_rows_that_are_there_are_not_looked_at_and_can_be_deleted(spark: Any) ->
 
 
 def test_only_rows_that_take_a_clause_are_asked(engine: Engine) -> None:
-    """A clause that would break the constraint for a row that another clause takes breaks nothing."""
+    """A clause that would violate the constraint for a row taken by another clause violates nothing."""
     merge = (
         "MERGE INTO t USING (VALUES 1, 3) AS s (id) ON t.id = s.id "
         "WHEN MATCHED AND s.id = 1 THEN UPDATE SET qty = t.qty - 5 WHEN MATCHED THEN UPDATE SET qty = t.qty - 7"
@@ -170,7 +170,7 @@ def test_an_insert_may_ask_a_query_and_update_and_merge_may_not(spark: Any) -> N
         )
 
 
-def test_one_that_pages_cannot_be_asked_for_goes_through_sparks_operators(spark: Any) -> None:
+def test_a_constraint_that_pages_cannot_compute_uses_sparks_operators(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register(
         "t", pa.table({"id": [1], "s": ["a"]}), check_constraints="soundex(s) <> 'X000'"
@@ -295,7 +295,7 @@ def test_constraints_are_a_property_of_the_table_that_can_be_set_and_taken_away(
         ([5], "INVALID_ARGUMENTS"),
     ],
 )
-def test_register_refuses_what_is_no_constraint(engine: Engine, given: Any, code: str) -> None:
+def test_register_refuses_invalid_constraints(engine: Engine, given: Any, code: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.register("r", pa.table({"qty": [1]}), check_constraints=given)
     assert caught.value.code == code

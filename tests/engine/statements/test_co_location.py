@@ -1,4 +1,4 @@
-"""No form of the join hides duplicates: skew, non-equi joins, broadcast targets, all with adaptive execution on."""
+"""No form of the join hides duplicates: skew, non-equi joins, broadcast targets, all with adaptive execution."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rowmerge_nb.plan.rules import RuleSettings
 pytestmark = pytest.mark.spark
 
 TINY = RuleSettings(small_rows=0, key_rows=0)
-"""Everything counts as large: no broadcast of the target, no single partition, no pruning."""
+"""All tables count as large: no broadcast of the target, no single partition, no pruning."""
 PRUNING = RuleSettings(small_rows=0)
 
 
@@ -26,13 +26,13 @@ def engine(spark: Any, settings: RuleSettings, source: pa.Table, target_rows: in
 
 
 def skewed(rows: int, key: int, *, duplicate: bool) -> pa.Table:
-    """Give a source in which nearly all rows have one key that no target row has."""
+    """Return a source in which nearly all rows have one key that no target row has."""
     ids = [key] * rows + ([5, 7, 5] if duplicate else [5, 7])
     return pa.table({"id": ids, "v": list(range(len(ids)))})
 
 
 def shuffled_aggressively(spark: Any) -> dict[str, str]:
-    """Make adaptive execution split skewed partitions wherever it may."""
+    """Let adaptive execution split skewed partitions wherever possible."""
     return {
         "spark.sql.adaptive.skewJoin.skewedPartitionThresholdInBytes": "1b",
         "spark.sql.adaptive.skewJoin.skewedPartitionFactor": "1.0",
@@ -113,7 +113,7 @@ def test_a_subquery_that_spark_joins_by_an_exchange_of_its_own_hides_no_duplicat
     before = spark.conf.get("spark.sql.autoBroadcastJoinThreshold")
     spark.conf.set("spark.sql.autoBroadcastJoinThreshold", "-1")
     try:
-        # Different k send the two rows of one target row different ways; several pairs, so that some must part.
+        # Different k send the two rows of one target row different ways; several pairs, so that some must separate.
         ids = [1, 1, 2, 2, 3, 3, 4, 5]
         made = engine(spark, settings, pa.table({"id": ids, "k": list(range(5, 13))}))
         with pytest.raises(RowMergeError) as caught:

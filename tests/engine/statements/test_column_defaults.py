@@ -1,4 +1,4 @@
-"""Default values of columns in memory, under the extended dialect: where they are put, shown and kept."""
+"""Default values of columns in memory, in the extended dialect: where they are inserted, shown and kept."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def rows(engine: Engine) -> list[tuple[str, ...]]:
     return sorted(tuple(str(value) for value in row.values()) for row in found)
 
 
-def test_an_insert_fills_what_it_leaves_out_and_null_stays_null(engine: Engine) -> None:
+def test_an_insert_fills_omitted_columns_and_null_stays_null(engine: Engine) -> None:
     engine.run("INSERT INTO items (id) VALUES 1, 2")
     engine.run("INSERT INTO items (n, id, day) SELECT id * 10, 3, NULL FROM items WHERE id = 1")
     assert rows(engine) == [
@@ -52,7 +52,7 @@ def test_an_insert_fills_what_it_leaves_out_and_null_stays_null(engine: Engine) 
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_every_form_of_a_merge_fills_what_an_insert_leaves_out(spark: Any, form: str) -> None:
+def test_every_form_of_a_merge_fills_columns_omitted_by_an_insert(spark: Any, form: str) -> None:
     settings, off = FORMS[form]
     engine = Engine(spark=spark, rule_settings=settings, dialect="extended")
     engine.options = engine.options.changed(rules_off=off)
@@ -77,7 +77,7 @@ def test_show_create_table_writes_them_so_that_they_can_be_read_again(engine: En
     assert found.column(1).to_pylist() == [None, "'new'", "DECIMAL '-1.5'", "DATE '2024-02-29'"]
 
 
-def test_a_new_column_has_null_in_rows_that_are_there_and_its_default_in_others(
+def test_a_new_column_is_null_in_existing_rows_and_has_its_default_in_others(
     engine: Engine,
 ) -> None:
     engine.run("INSERT INTO items (id) VALUES 1")
@@ -110,7 +110,7 @@ def test_a_second_engine_knows_them(engine: Engine) -> None:
     assert "agrees" in str(engine.run(merge, verify="duckdb").verification)
 
 
-def test_returning_gives_them(engine: Engine) -> None:
+def test_returning_returns_defaults(engine: Engine) -> None:
     found = engine.run("INSERT INTO items (id) VALUES 1 RETURNING status, n").table
     assert found is not None
     assert [str(value) for value in found.to_pylist()[0].values()] == ["new", "-1.50"]

@@ -1,4 +1,4 @@
-"""From the call on that makes a change last, nothing is undone, nothing is told as failed that is there, and nothing as done that is not."""
+"""After the call that makes a change durable, nothing is undone, and no report contradicts the store."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ STORES = ("memory", "hive", "sqlite", "postgresql", "iceberg")
 
 
 class Shop:
-    """A store with a table, and an engine that knows it."""
+    """A store with a table, and an engine connected to it."""
 
     def __init__(self, spark: Any, connector: Connector, schema: str, properties: str = "") -> None:
         self.connector, self.schema = connector, schema
@@ -97,7 +97,7 @@ def shop(request: pytest.FixtureRequest, tmp_path: Path, spark: Any) -> Iterator
 
 
 def interrupt_after(connector: Any, method: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have a call of a connector be followed by an interrupt."""
+    """Let an interrupt follow a call of a connector."""
     call = getattr(connector, method)
 
     def interrupted(*arguments: Any) -> Any:
@@ -109,7 +109,7 @@ def interrupt_after(connector: Any, method: str, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(connector, method, interrupted)
 
 
-def test_an_interrupt_just_after_the_commit_is_told_with_the_change_that_is_there(
+def test_an_interrupt_just_after_the_commit_is_reported_with_the_committed_change(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupt_after(shop.connector, "commit", monkeypatch)
@@ -130,15 +130,15 @@ def test_an_interrupt_just_after_the_commit_is_told_with_the_change_that_is_ther
     assert f"store.{shop.schema}.t is changed." in told
     assert "is unchanged" not in told
     assert "rolled back" not in told
-    # Nothing is left open: a further statement goes through, and there is nothing to clean up.
+    # Nothing stays open: a further statement succeeds, and there is nothing to clean up.
     assert shop.merge().count == 3
     assert not shop.connector.orphans()
 
 
-def test_what_is_raised_behind_the_commit_is_not_told_as_a_rollback(
+def test_an_error_after_the_commit_is_not_reported_as_a_rollback(
     shop: Shop, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connector of ours raises nothing there; this one breaks the rule."""
+    """Our connectors raise nothing there; this one breaks the rule."""
     commit = shop.connector.commit
 
     def late(handle: Any) -> Any:
@@ -205,7 +205,7 @@ def test_a_second_interrupt_ends_the_wait_for_a_commit_that_hangs(
         assert shop.rows() == NEW
 
 
-def test_statements_behind_one_whose_interrupt_came_too_late_are_not_run(
+def test_statements_after_one_with_a_late_interrupt_are_not_run(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = Shop(spark, MemoryConnector(), "default")
@@ -247,7 +247,7 @@ def test_a_second_interrupt_does_not_end_the_rollback(
     assert shop.rows() == OLD
 
 
-def test_a_second_interrupt_while_the_first_is_told_does_not_keep_the_transaction_open(
+def test_a_second_interrupt_while_the_first_is_reported_does_not_keep_the_transaction_open(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     memory: Any = MemoryConnector()
@@ -377,7 +377,7 @@ def test_a_rehearsed_insert_leaves_nothing(spark: Any) -> None:
         "TRUNCATE TABLE t",
     ],
 )
-def test_what_is_done_as_soon_as_it_is_begun_is_not_rehearsed(spark: Any, sql: str) -> None:
+def test_statements_that_take_effect_at_once_are_not_rehearsed(spark: Any, sql: str) -> None:
     engine = Engine(spark=spark)
     engine.register("t", pa.table({"id": [1]}))
     with pytest.raises(ConnectorError, match="This statement cannot be rehearsed"):
@@ -385,11 +385,11 @@ def test_what_is_done_as_soon_as_it_is_begun_is_not_rehearsed(spark: Any, sql: s
     assert engine.table("t").num_rows == 1
 
 
-# -- what the store holds
+# -- content of the store
 
 
 class Forgetful(MemoryConnector):
-    """Commits a version without its last row, and says so in no way."""
+    """Commits a version without its last row, silently."""
 
     forgets = False
 
@@ -401,7 +401,7 @@ class Forgetful(MemoryConnector):
         return version
 
 
-def test_a_store_that_holds_something_else_is_told_in_the_headline(spark: Any) -> None:
+def test_other_content_of_the_store_is_reported_in_the_headline(spark: Any) -> None:
     connector = Forgetful()
     shop = Shop(spark, connector, "default")
     connector.forgets = True
@@ -414,7 +414,7 @@ def test_a_store_that_holds_something_else_is_told_in_the_headline(spark: Any) -
     assert "store.default.t 3 → 2 rows. 3 rows were to be there." in str(result).replace("\n", " ")
 
 
-def test_a_version_that_cannot_be_read_is_told_in_the_headline_and_is_no_error(spark: Any) -> None:
+def test_an_unreadable_version_is_reported_in_the_headline_and_is_not_an_error(spark: Any) -> None:
     shop = Shop(spark, FaultyConnector(MemoryConnector()), "default")
     shop.connector.fault = Fault("get_versioned_table_handle", message="the index is torn")  # type: ignore[attr-defined]
     result = shop.merge()
@@ -426,7 +426,7 @@ def test_a_version_that_cannot_be_read_is_told_in_the_headline_and_is_no_error(s
     )
 
 
-def test_the_balance_is_that_of_the_committed_version_whoever_came_after(
+def test_the_balance_is_that_of_the_committed_version_despite_later_changes(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     connector = MemoryConnector()
@@ -452,7 +452,7 @@ def test_the_balance_is_that_of_the_committed_version_whoever_came_after(
     assert shop.rows() == []
 
 
-def test_a_commit_that_gives_something_else_than_a_version_is_told_in_a_notice(
+def test_a_commit_that_returns_no_version_is_reported_in_a_notice(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     shop = Shop(spark, MemoryConnector(), "default")
@@ -476,7 +476,7 @@ def test_fragments_that_are_missing_are_noticed_before_the_commit() -> None:
 
 
 def test_a_connection_of_one_thread_alone_can_be_committed(spark: Any) -> None:
-    """A connector that says nothing is called in the caller's thread: connections of SQLite, for one, know no other."""
+    """A connector that declares nothing is called in the caller's thread: connections of SQLite, for one, work in no other."""
 
     class Journal(MemoryConnector):
         commits_in_thread = False
@@ -498,7 +498,7 @@ def test_a_connection_of_one_thread_alone_can_be_committed(spark: Any) -> None:
 
 @pytest.mark.parametrize("failure", [OSError("the disk is gone"), SystemExit(3)])
 @pytest.mark.parametrize("rehearse", [False, True])
-def test_where_what_the_finish_call_did_could_not_be_taken_back_nobody_claims_that_the_table_is_unchanged(
+def test_a_finish_call_that_cannot_be_rolled_back_is_not_reported_as_unchanged(
     spark: Any, monkeypatch: pytest.MonkeyPatch, failure: BaseException, *, rehearse: bool
 ) -> None:
     connector = MemoryConnector()

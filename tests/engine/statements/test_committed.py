@@ -1,4 +1,4 @@
-"""After the commit the store is looked at, and the report says what it holds instead of what it must."""
+"""After the commit, the store is read, and the report compares its content with the expected one."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def engine(spark: Any) -> Engine:
 
 
 def with_bug(engine: Engine, name: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Make a table of a broken connector; what makes it is right."""
+    """Create a table of a broken connector; its creation is correct."""
     kit = BUGS[name]()
     connector = kit.make_connector(folder)
     monkeypatch.setattr(type(connector), "checked_after_commit", True)
@@ -64,12 +64,12 @@ def with_bug(engine: Engine, name: str, folder: Path, monkeypatch: pytest.Monkey
 
 
 @pytest.mark.parametrize("name", [name for name, kind in BUGS.items() if hasattr(kind, "report")])
-def test_a_bug_of_a_connector_is_told(
+def test_a_bug_of_a_connector_is_reported(
     engine: Engine, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_bug(engine, name, tmp_path, monkeypatch)
     if name in FAILING:
-        # It is no success: the table is as it was.
+        # It is not a success: the table is unchanged.
         with pytest.raises(RowMergeError) as failed:
             engine.run(MERGE.format(t="shop.default.t"))
         assert BUGS[name].report in failed.value.message
@@ -128,7 +128,7 @@ def test_a_pair_is_one_row_with_its_cells_marked(
 
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_a_store_that_does_what_it_is_told_agrees(engine: Engine, paradigm: str, era: str) -> None:
+def test_a_correct_store_agrees(engine: Engine, paradigm: str, era: str) -> None:
     engine.run(
         "CREATE TABLE t AS SELECT * FROM (VALUES (1, VARCHAR 'a', nan()), (2, 'b', -0e0), (3, 'c', NULL)) AS v (id, name, d)"
     )
@@ -171,7 +171,7 @@ def test_every_store_of_ours_agrees_where_that_is_asked(
     assert engine.run(f"UPDATE {table} SET name = 'z' WHERE id = 3").trace.checks.commit is None
 
 
-def test_a_saved_trace_tells_it(
+def test_a_saved_trace_has_the_comparison(
     engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with_bug(engine, "FragmentsAreCommittedTwice", tmp_path, monkeypatch)
@@ -183,7 +183,7 @@ def test_a_saved_trace_tells_it(
 @pytest.mark.parametrize(
     "sql", ["UPDATE t SET name = 'own' WHERE id = 7", "INSERT INTO t VALUES (-1, 'own')"]
 )
-def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(
+def test_a_concurrent_commit_of_another_session_is_not_a_false_alarm(
     engine: Engine, sql: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The other statement commits although this one has the turn: this one waits for it.
@@ -195,8 +195,8 @@ def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(
     engine.run(sql, check=True, progress=steps.append)
     assert steps[-1] == "check"
     outcomes = {step: disturbed(engine, sql, step) for step in steps}
-    # What is committed before the statement has begun to read is read; what is committed later is a conflict, until its own commit. Rows that
-    # are only added stand in no other statement's way.
+    # Commits before the statement has begun to read are read; later commits, until its own, are conflicts. Rows
+    # that are only added never block another statement.
     assert outcomes.pop("check") == "agrees"
     assert outcomes.pop("parse") == "agrees"
     changes = {"agrees", "TRANSACTION_CONFLICT"} if sql.startswith("UPDATE") else {"agrees"}
@@ -204,7 +204,7 @@ def test_what_somebody_else_commits_meanwhile_is_no_false_alarm(
 
 
 def disturbed(engine: Engine, sql: str, at: str) -> str:
-    """Run a statement while somebody else commits as one of its steps begins; give what its check has found, or its error's code."""
+    """Run a statement while another session commits at the start of one of its steps; return the findings of its check, or its error's code."""
 
     def told(step: str) -> None:
         if step == at:
@@ -229,7 +229,7 @@ def count_of_noise(engine: Engine) -> int:
     return engine.table("t").column("name").to_pylist().count("noise")
 
 
-def test_where_nothing_can_be_compared_it_is_said_why(
+def test_an_impossible_comparison_is_reported_with_its_reason(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine.register("t", pa.table({"id": list(range(12_000)), "name": ["a"] * 12_000}))
@@ -258,7 +258,7 @@ def test_where_nothing_can_be_compared_it_is_said_why(
 
 
 def failing_later(begin: Any) -> Any:
-    """Let the statement's own transaction, and that which counts its rows, be begun, and no further one."""
+    """Allow the statement's own transaction and that which counts its rows, and no further one."""
     begun = []
 
     def failing(self: Any) -> Any:
@@ -309,7 +309,7 @@ class SinkOf(MemoryPageSinkProvider):
 
 
 class WithSink(MemoryConnector):
-    """A connector that inserts by a sink of one's choice."""
+    """A connector that inserts through a given sink."""
 
     def __init__(self, sink: Any) -> None:
         super().__init__()
@@ -347,7 +347,7 @@ def test_an_insert_is_read_back_where_that_is_asked(engine: Engine, rows: str) -
         (SaysNothing, "finish() of 1 sink gave no fragment for 2 rows."),
     ],
 )
-def test_rows_that_an_insert_has_lost_or_doubled_are_told(
+def test_lost_and_duplicated_rows_of_an_insert_are_reported(
     engine: Engine, sink: Any, told: str
 ) -> None:
     engine.add_catalog("shop", WithSink(sink))

@@ -36,7 +36,7 @@ def failure(spark: Any, bug: str, folder: Path) -> RowMergeError:
     ("bug", "method"),
     [("ATypoInStoreMergedRows", "store_merged_rows"), ("ATypoInFinishMerge", "finish_merge")],
 )
-def test_the_line_of_the_connectors_own_code_is_told(
+def test_the_line_of_the_connectors_own_code_is_reported(
     spark: Any, bug: str, method: str, tmp_path: Path
 ) -> None:
     error = failure(spark, bug, tmp_path)
@@ -69,7 +69,7 @@ class Careless(MemoryMergeSink):
 
 
 class CarelessStore(MemoryConnector):
-    """Nothing of it cleans up after an error."""
+    """Its code does not clean up after an error."""
 
     def get_page_sink_provider(self) -> Any:
         return CarelessSinks()
@@ -95,7 +95,7 @@ def careless(spark: Any) -> RowMergeError:
     return failed.value
 
 
-def test_what_fails_after_an_error_is_told_in_order(careless: RowMergeError) -> None:
+def test_failures_after_an_error_are_reported_in_order(careless: RowMergeError) -> None:
     told = [(one.method, one.where, one.what) for one in careless.raised]
     assert told == [
         ("store_merged_rows", "call 1 of writer 0", "KeyError: 'naem'"),
@@ -111,7 +111,7 @@ def test_what_fails_after_an_error_is_told_in_order(careless: RowMergeError) -> 
     assert places == sorted(places)
 
 
-def test_the_call_is_told_with_its_line_its_page_and_its_handle(
+def test_the_call_is_reported_with_its_line_its_page_and_its_handle(
     careless: RowMergeError, tmp_path: Path
 ) -> None:
     first = careless.raised[0]

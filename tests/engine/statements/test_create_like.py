@@ -30,7 +30,7 @@ def engine(spark: Any, tmp_path: Path) -> Engine:
 
 
 def shown(engine: Engine, table: str) -> str:
-    """Give SHOW CREATE TABLE without what it makes, in one line."""
+    """Return SHOW CREATE TABLE without its head, in one line."""
     text = " ".join((engine.run(f"SHOW CREATE TABLE {table}").explained or "").split())
     return text.partition(" ( ")[2]
 
@@ -52,12 +52,12 @@ COLUMNS = "id bigint NOT NULL, name varchar COMMENT 'who', d decimal(12, 2)"
         ),
     ],
 )
-def test_like_gives_the_columns_of_a_table(engine: Engine, elements: str, expected: str) -> None:
+def test_like_copies_the_columns_of_a_table(engine: Engine, elements: str, expected: str) -> None:
     engine.run(f"CREATE TABLE t ({elements})")
     assert shown(engine, "t") == expected
 
 
-def test_what_stands_behind_with_comes_before_what_is_inherited(engine: Engine) -> None:
+def test_properties_of_with_precede_inherited_ones(engine: Engine) -> None:
     engine.run("CREATE TABLE t (LIKE s INCLUDING PROPERTIES) WITH (bucket_count = 5)")
     assert "bucket_count = 5" in shown(engine, "t")
     assert "bucketed_by = ARRAY['id']" in shown(engine, "t")
@@ -85,7 +85,7 @@ def test_a_table_is_made_like_a_dataframe(engine: Engine) -> None:
     assert shown(engine, "t").startswith("id bigint, name varchar )")
 
 
-def test_a_table_that_is_there_stays_whatever_like_names(engine: Engine) -> None:
+def test_an_existing_table_stays_regardless_of_like(engine: Engine) -> None:
     engine.run("CREATE TABLE IF NOT EXISTS s (LIKE nosuch)")
     assert shown(engine, "s").startswith(COLUMNS)
 
@@ -111,7 +111,7 @@ def test_a_table_that_is_there_stays_whatever_like_names(engine: Engine) -> None
         ("CREATE TABLE t (LIKE s INCLUDING)", "SYNTAX_ERROR", (1, 33), "mismatched input ')'. Expecting: 'PROPERTIES'"),
     ],
 )  # fmt: skip
-def test_what_like_cannot_give(
+def test_like_refuses_other_sources(
     engine: Engine, sql: str, code: str, place: tuple[int, int], message: str
 ) -> None:
     engine.run("CREATE VIEW v AS SELECT 1 AS one")

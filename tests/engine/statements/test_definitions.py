@@ -1,4 +1,4 @@
-"""Views, schemas, SHOW and TRUNCATE, as a notebook's user meets them."""
+"""Views, schemas, SHOW and TRUNCATE, as used in a notebook."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_view_is_read_like_a_table_also_through_another_view_and_as_a_merge_so
     assert engine.table("few").to_pydict() == {"sku": ["nut"], "qty": [2]}
 
 
-def test_a_views_names_mean_what_they_meant_where_it_was_made(engine):
+def test_names_in_a_view_keep_the_meaning_of_its_creation(engine):
     engine.run("CREATE SCHEMA other")
     engine.run("CREATE TABLE other.stock (sku varchar)")
     engine.run("CREATE VIEW other.v AS SELECT count(*) AS n FROM stock")
@@ -68,12 +68,12 @@ def test_a_view_may_read_a_dataframe_of_the_notebook(engine):
         ("INSERT INTO v VALUES ('a', 1)", "Inserting into views is not supported"),
     ],
 )
-def test_a_view_is_no_target(engine, sql, message):
+def test_a_view_is_not_a_target(engine, sql, message):
     engine.run("CREATE VIEW v AS SELECT * FROM stock")
     assert error_of(engine, sql) == ("NOT_SUPPORTED", message, 1, 1)
 
 
-def test_a_view_is_analyzed_anew_by_every_statement(engine):
+def test_a_view_is_analyzed_again_by_every_statement(engine):
     engine.run("CREATE VIEW v AS SELECT * FROM stock")
     engine.register("stock", pa.table({"sku": ["nut"], "qty": [1], "bin": ["A"]}))
     stale = "stored view column count (2) does not match column count derived from the view query analysis (3)"
@@ -113,7 +113,7 @@ def test_views_are_replaced_on_demand_only_and_never_go_in_circles(engine):
     )
 
 
-def test_one_name_is_a_table_or_a_view(engine):
+def test_a_name_is_a_table_or_a_view(engine):
     engine.run("CREATE VIEW v AS SELECT * FROM stock")
     assert (
         error_of(engine, "CREATE VIEW stock AS SELECT 1 AS x")[1]
@@ -184,7 +184,7 @@ def test_columns_of_table_functions_and_of_rows_are_called_as_trino_calls_them(e
         "ALTER TABLE IF EXISTS memory.noschema.t RENAME TO u",
     ],
 )
-def test_what_need_not_be_there_need_have_no_catalog_and_no_schema_either(engine, sql):
+def test_optional_objects_need_no_catalog_and_no_schema_either(engine, sql):
     assert str(engine.run(sql)).startswith("There is no")
     engine.run_script(f"START TRANSACTION; {sql.replace('memory.noschema', 'nocatalog.s')}; COMMIT")
 
@@ -236,7 +236,7 @@ def test_a_view_of_another_catalog_stays_there(engine):
     assert error_of(engine, "ALTER VIEW v RENAME TO other.default.v") == said
 
 
-def test_a_schema_goes_with_what_it_holds_or_all_of_it_stays(engine):
+def test_a_schema_is_dropped_with_its_content_or_stays_whole(engine):
     engine.run_script(
         "CREATE SCHEMA s; CREATE TABLE s.t (a integer); CREATE VIEW s.v AS SELECT a FROM s.t"
     )
@@ -483,7 +483,7 @@ def test_a_schema_may_have_a_dot_in_its_name(engine):
     assert listed(engine, 'SHOW TABLES FROM "a.b"') == [("t",)]
 
 
-def test_what_show_create_table_says_makes_the_table_again(engine: Engine) -> None:
+def test_the_statement_of_show_create_table_creates_the_table_again(engine: Engine) -> None:
     columns = 'a decimal(12, 2), b array(ROW("order" integer, "y z" decimal(3, 1))), c map(varchar, ROW(bigint, "select" date)), d char(3)'
     engine.run(f"CREATE TABLE t ({columns})")
     text = engine.run("SHOW CREATE TABLE t").explained or ""

@@ -1,4 +1,4 @@
-"""Every statement has one kind of run, and no kind of run stands on another one."""
+"""Every statement has one class of run, and no such class inherits from another."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def below(kind: type) -> list[type]:
 
 
 def made(kind: type[Any], **attributes: Any) -> Any:
-    """A resolved statement of which nothing but its kind and these attributes is there."""
+    """A resolved statement with only its class and these attributes."""
     analysis = object.__new__(kind)
     for name, value in attributes.items():
         object.__setattr__(analysis, name, value)
@@ -43,7 +43,7 @@ def test_kinds_of_runs_are_one_level_below_what_they_share() -> None:
 
 
 def test_every_resolved_statement_has_a_kind_of_run() -> None:
-    # An EXPLAIN is run by planning what it explains.
+    # EXPLAIN plans the statement that it explains.
     resolved = set(below(Analysis)) - {RowChangeAnalysis, ExplainAnalysis}
     assert set(dispatch._RUNS) == resolved
 
@@ -63,6 +63,6 @@ def test_create_table_with_a_query_inserts() -> None:
     )
 
 
-def test_a_target_is_shown_as_it_was_written() -> None:
+def test_a_target_is_shown_as_written() -> None:
     target = SimpleNamespace(display="T", qualified="memory.default.t", catalog="memory")
     assert name_shown(made(UpdateAnalysis, target=target)) == ("T", "memory.default.t", "memory")

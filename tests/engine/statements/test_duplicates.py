@@ -1,4 +1,4 @@
-"""The sources that an error about repeated matches proposes."""
+"""The sources proposed by an error about repeated matches."""
 
 from __future__ import annotations
 

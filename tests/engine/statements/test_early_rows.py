@@ -1,4 +1,4 @@
-"""What a report says of the table is what a reading has found, whenever a store stores its rows."""
+"""The report describes the table as read, whenever a store stores its rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_a_store_without_a_bug_is_unchanged_by_a_fault(
 
 @pytest.mark.parametrize("bug", EARLY)
 @pytest.mark.parametrize("check", [None, True])
-def test_rows_that_are_there_are_not_missing(
+def test_existing_rows_are_not_missing(
     spark: Any, tmp_path: Path, bug: str, check: bool | None
 ) -> None:
     shop = Shop(spark, tmp_path, bug)

@@ -1,4 +1,4 @@
-"""Forms of Delta's and Iceberg's tests of MERGE with schema evolution: the rows that they expect, or the reason why not."""
+"""Forms of Delta's and Iceberg's tests of MERGE with schema evolution: the rows that they expect, or the reason for another result."""
 
 from __future__ import annotations
 
@@ -438,7 +438,7 @@ OTHERS = {
     "a column without a type": "Delta adds a column of type void",
     "a new field is assigned another value": "only the source's field of the same name has a type for it",
 }
-"""Where other engines answer otherwise, and why."""
+"""Differing answers of other engines, and the reasons."""
 
 
 @pytest.fixture(scope="module")

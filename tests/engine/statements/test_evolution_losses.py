@@ -1,4 +1,4 @@
-"""WITH SCHEMA EVOLUTION says which values a column changes because its type stays, for each pair of types."""
+"""WITH SCHEMA EVOLUTION reports the values changed by a column that keeps its type, for each pair of types."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.spark
 
 STAR = "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *"
-# The column's type, the source's value, what is stored, and how the column changes values of the source's type.
+# The column's type, the source's value, the stored value, and how the column changes values of the source's type.
 CHANGED = [
     ("integer", "CAST(1.5 AS double)", "2", "double are rounded"),
     ("integer", "CAST(1.5 AS real)", "2", "real are rounded"),
@@ -138,7 +138,7 @@ def test_parts_of_values_have_notices_on_every_store(engine: Engine, name: str) 
     ]
 
 
-def test_an_expression_of_a_clause_has_a_notice_and_a_constant_has_none(engine: Engine) -> None:
+def test_an_expression_of_a_clause_has_a_notice_but_a_constant_has_none(engine: Engine) -> None:
     insert = "WHEN NOT MATCHED THEN INSERT (k, v) VALUES (s.k, {})"
     for value, count in (("s.v * 1.5", 1), ("1.5", 0), ("CAST(s.v AS integer)", 0)):
         _, notices = _merged(engine, "integer", "CAST(2 AS integer)", insert.format(value))

@@ -1,4 +1,4 @@
-"""The extended dialect on Spark: what PostgreSQL does with the same statements, under every paradigm, era, layout and form of the join."""
+"""The extended dialect on Spark: the results of PostgreSQL for the same statements, in every paradigm, era, layout and form of the join."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ RECORDED = json.loads(
 )
 NAMES = ["id", "v", "p"]
 TINY = RuleSettings(small_rows=0, key_rows=0)
-"""Everything counts as large."""
+"""All tables count as large."""
 MERGE = "MERGE INTO t USING s ON t.id = s.id "
 ALL = (
     MERGE
@@ -88,7 +88,7 @@ def test_a_statement_does_and_returns_what_it_does_in_postgresql(
         return
     result = made.run(case["sql"])
     assert rows(made.table("t")) == case["expect"]["table"]
-    # Without columns of its own a row list cannot be told from no rows at all.
+    # Without its own columns, a row list cannot be distinguished from no rows.
     assert rows(result.table) == case["expect"]["returned"]
     assert result.trace.returned == result.count == len(case["expect"]["returned"])
 
@@ -110,7 +110,7 @@ STORES = [
 @pytest.mark.parametrize(
     ("era", "paradigm", "layout"), STORES, ids=[f"{e}-{p}-{'+'.join(x)}" for e, p, x in STORES]
 )
-def test_every_layout_paradigm_and_era_gives_the_same_rows(
+def test_every_layout_paradigm_and_era_returns_the_same_rows(
     spark: Any, era: str, paradigm: str, layout: dict[str, Any]
 ) -> None:
     made = engine(spark, paradigm=paradigm, **layout)
@@ -144,14 +144,14 @@ FORMS = [
 
 
 WITHOUT_KEYS = {"prune_target", "prune_source_columns"}
-"""Rules that have nothing to do with a join without equal keys."""
+"""Rules unrelated to a join without equal keys."""
 CHOICES = [
     pytest.param(
         on,
         settings,
         off,
         id=f"{form}-{'+'.join(off) or 'all rules'}",
-        # A rule of its own is switched off where most of them apply.
+        # A specific rule is disabled where most of them apply.
         marks=[pytest.mark.long] if len(off) == 1 and form != "large" else [],
     )
     for on, settings, form in FORMS
@@ -170,7 +170,7 @@ def test_no_rule_changes_the_rows_under_a_full_join(
     assert rows(result.table) == sorted(RETURNED, key=str)
 
 
-def test_rows_of_do_nothing_are_told_from_those_without_a_clause(spark: Any) -> None:
+def test_rows_of_do_nothing_are_distinguished_from_those_without_a_clause(spark: Any) -> None:
     engine = Engine(spark=spark, dialect="extended")
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES 1, 2, 3, 4) AS v (id)")
     report = engine.run(

@@ -1,4 +1,4 @@
-"""FULL joins: many rows beside another engine's MERGE, duplicates that no form of the join hides, subqueries everywhere."""
+"""FULL joins: many rows compared with another engine's MERGE, duplicates that no form of the join hides, subqueries everywhere."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ SUBQUERIES = [
 
 @pytest.mark.parametrize("settings", [RuleSettings(), TINY], ids=["small", "large"])
 @pytest.mark.parametrize("rest", SUBQUERIES)
-def test_subqueries_work_beside_a_full_join(spark: Any, rest: str, settings: RuleSettings) -> None:
+def test_subqueries_work_with_a_full_join(spark: Any, rest: str, settings: RuleSettings) -> None:
     target = pa.table({"id": range(10), "v": [0] * 10})
     made = engine(spark, settings, target, pa.table({"id": [8, 2, 2]}))
     result = made.run(

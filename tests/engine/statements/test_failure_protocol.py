@@ -1,4 +1,4 @@
-"""Whatever fails, the table is as it was, nothing is left behind, and the report says what had happened."""
+"""After any failure the table is unchanged, nothing is left behind, and the report describes the events."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ NO_ANSWER = {"error": RuntimeError, "message": "the metastore does not answer"}
     ],
     ids=lambda value: value.step if isinstance(value, Fault) else None,
 )
-def test_a_fault_at_any_step_leaves_the_table_as_it_was(
+def test_a_fault_at_any_step_leaves_the_table_unchanged(
     spark: Any, fault: Fault, text: str
 ) -> None:
     engine, connector = shop(spark, fault)
@@ -153,7 +153,7 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(
     ],
     ids=lambda value: value.step if isinstance(value, Fault) else None,
 )
-def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(
+def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_unchanged(
     spark: Any, fault: Fault, text: str
 ) -> None:
     engine, connector = shop(spark, fault)
@@ -167,7 +167,7 @@ def test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was(
         assert connector.calls.count("delete_rows") == 1, "nothing was tried again"
 
 
-def test_a_process_that_ends_every_time_is_told_as_such(spark: Any) -> None:
+def test_a_process_that_ends_every_time_is_reported_as_such(spark: Any) -> None:
     engine, connector = shop(spark, Fault("delete_rows", exits=True))
     error = failed(engine, "DELETE FROM shop.default.t WHERE id > 0", flow="updatable")
     assert (
@@ -236,8 +236,8 @@ def test_an_interrupt_cancels_the_work_and_rolls_back(spark: Any, how: str) -> N
     assert caught.value.result.trace.calls[-1].method == "rollback"
 
 
-def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark: Any) -> None:
-    # The first call is the analyzer's, the second one comes after the commit.
+def test_an_error_after_the_commit_does_not_turn_it_into_a_failure(spark: Any) -> None:
+    # The first call is the analyzer's, the second one follows the commit.
     engine, connector = shop(spark, Fault("row_count", call=2, message="the statistics are gone"))
     result = engine.run(MERGE, namespace={"s": SOURCE})
     assert result.trace.state == "finished"
@@ -247,7 +247,7 @@ def test_what_goes_wrong_after_the_commit_does_not_turn_it_into_a_failure(spark:
     assert not connector._transactions, "the transaction that asked is ended too"
 
 
-def test_a_catalog_that_was_only_read_and_fails_to_end_is_told_in_a_notice(spark: Any) -> None:
+def test_a_failing_end_of_a_catalog_that_was_only_read_is_a_notice(spark: Any) -> None:
     engine, _ = shop(spark)
     reader = FaultyConnector(MemoryConnector(), Fault("commit", message="gone"))
     columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in SOURCE.column_names)
@@ -258,7 +258,7 @@ def test_a_catalog_that_was_only_read_and_fails_to_end_is_told_in_a_notice(spark
     assert "'elsewhere', which was only read" in result.trace.notices[0].message
 
 
-def test_a_table_that_was_dropped_and_made_again_meanwhile_is_another_table(spark: Any) -> None:
+def test_a_table_dropped_and_recreated_meanwhile_is_another_table(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("t", ROWS)
 
@@ -303,7 +303,7 @@ def test_a_reader_of_a_large_table_is_not_disturbed_by_its_replacement(spark: An
     }
 
 
-def test_records_behind_an_exchange_survive_a_failing_sink(spark: Any) -> None:
+def test_records_after_an_exchange_survive_a_failing_sink(spark: Any) -> None:
     engine, connector = shop(spark, Fault("store_merged_rows", after=True))
     columns = tuple(ColumnMetadata(name, parse_type("bigint")) for name in ROWS.column_names)
     connector.put(ConnectorTableMetadata(TARGET, columns, {"partitioned_by": ("v",)}), ROWS)
@@ -335,13 +335,13 @@ def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(s
 
 
 class MuteError(Exception):
-    """An error that cannot say what it is about."""
+    """An error that cannot print its text."""
 
     def __str__(self) -> str:
         raise KeyError("text")
 
 
-def test_an_error_whose_own_text_raises_is_told_as_what_it_is(spark: Any) -> None:
+def test_an_error_whose_text_raises_is_reported_by_its_class(spark: Any) -> None:
     engine, _ = shop(spark, Fault("finish_merge", error=MuteError))
     error = failed(engine, MERGE)
     assert error.message == "finish_merge failed: MuteError: its text is not available (KeyError)"
@@ -352,7 +352,7 @@ def test_statistics_that_are_something_else_end_a_statement_before_it_writes(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, connector = shop(spark, Fault("get_table_statistics", gives=5))
-    # Where the exact number is known, nobody asks for an estimate.
+    # If the exact number is known, no estimate is requested.
     monkeypatch.setattr(MemoryMetadata, "row_count", lambda self, session, handle: None)
     error = failed(engine, MERGE)
     assert error.code == "GENERIC_INTERNAL_ERROR"

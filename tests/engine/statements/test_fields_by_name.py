@@ -1,4 +1,4 @@
-"""A star matches the fields of rows by name, as it matches columns; an assignment goes by position, as in Trino."""
+"""A star matches the fields of rows by name, like columns; an assignment matches by position, as in Trino."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def engine_on(spark: Any, **settings: int) -> Engine:
 def merged(
     engine: Engine, kind: str, value: str, words: str = "", clauses: tuple[str, str] = STAR
 ) -> list[Any]:
-    """Return the column of a row that was updated and of one that was inserted."""
+    """Return the column of an updated row and of an inserted one."""
     kind = kind.strip()
     engine.run("DROP TABLE IF EXISTS t")
     engine.run(f"CREATE TABLE t AS SELECT 1 AS id, CAST(NULL AS {kind}) AS c")
@@ -71,7 +71,9 @@ def test_a_star_stores_each_field_under_its_name(spark: Any, kind: str, words: s
 
 
 @pytest.mark.parametrize("settings", [{"small_rows": 0, "key_rows": 0}, {"one_task_bytes": 0}])
-def test_it_does_in_every_form_of_the_plan(spark: Any, settings: dict[str, int]) -> None:
+def test_fields_match_by_name_in_every_form_of_the_plan(
+    spark: Any, settings: dict[str, int]
+) -> None:
     value, stored = COLUMNS["row(a integer, b integer)"]
     assert merged(engine_on(spark, **settings), "row(a integer, b integer)", value) == [
         stored,
@@ -79,7 +81,7 @@ def test_it_does_in_every_form_of_the_plan(spark: Any, settings: dict[str, int])
     ]
 
 
-def test_it_does_on_iceberg(spark: Any, tmp_path: Path) -> None:
+def test_fields_match_by_name_on_iceberg(spark: Any, tmp_path: Path) -> None:
     engine = Engine(spark=spark, dialect="extended", catalog="lake")
     engine.add_catalog("lake", IcebergConnector(tmp_path))
     value, stored = COLUMNS["array(row(a integer, b integer))"]

@@ -1,4 +1,4 @@
-"""What UPDATE and DELETE do with odd values, in both flows alike."""
+"""UPDATE and DELETE with odd values, in both flows alike."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_number_with_too_many_digits_for_a_column_is_named(engine: Engine) -> 
         ("a = 1 WHERE CAST(2147483648 AS integer) = b", 26, "in the WHERE condition"),
     ],
 )
-def test_what_fails_for_a_row_is_shown_where_it_was_written(
+def test_a_failure_of_a_row_is_shown_at_the_written_value(
     engine: Engine, assignment: str, column: int, where: str
 ) -> None:
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
@@ -125,7 +125,9 @@ def test_what_fails_for_a_row_is_shown_where_it_was_written(
         ("DELETE FROM t WHERE a > 0 AND EXISTS (SELECT 1 FROM t WHERE 1 / (a - 5) = 0)", 21),
     ],
 )
-def test_what_fails_in_a_subquery_has_a_place(engine: Engine, statement: str, column: int) -> None:
+def test_a_failure_in_a_subquery_has_a_position(
+    engine: Engine, statement: str, column: int
+) -> None:
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
     with pytest.raises(RowMergeError, match="Division by zero") as caught:
         engine.run(statement)
@@ -133,7 +135,7 @@ def test_what_fails_in_a_subquery_has_a_place(engine: Engine, statement: str, co
     assert column <= (caught.value.column or 0) <= statement.index("/")
 
 
-def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: Any) -> None:
+def test_the_failed_value_of_a_merge_is_shown_at_its_position(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "b": pa.array([6], pa.int32())}))
     with pytest.raises(RowMergeError, match="integer addition overflow: 6") as caught:
@@ -157,7 +159,7 @@ def test_the_value_of_a_merge_that_fails_is_shown_where_it_was_written(spark: An
         ("(SELECT x FROM (VALUES 1, 2) s(x))", "(SELECT max(x) FROM (VALUES 1, 2) s(x))", 2),
     ],
 )
-def test_what_the_hint_of_an_error_proposes_works(
+def test_the_proposal_in_the_hint_of_an_error_works(
     engine: Engine, value: str, instead: str, becomes: int | None
 ) -> None:
     engine.register("t", pa.table({"a": pa.array([5], pa.int32()), "name": ["x"]}))

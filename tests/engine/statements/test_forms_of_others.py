@@ -1,4 +1,4 @@
-"""Forms of DuckDB's and PostgreSQL's tests of MERGE, run here and there: equal rows, or the reason why not."""
+"""Forms of DuckDB's and PostgreSQL's tests of MERGE, run in both engines: equal rows, or the reason for other rows."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ DUCKDB = {
     "all three": ON
     + "WHEN MATCHED THEN UPDATE SET b = s.b WHEN NOT MATCHED BY TARGET THEN INSERT (a) VALUES (s.a) "
     "WHEN NOT MATCHED BY SOURCE THEN DELETE",
-    # DuckDB's * takes columns by position, and this engine by name, as Delta does.
+    # DuckDB's * matches columns by position, this engine by name, like Delta.
     "stars": "MERGE INTO t USING (SELECT a, b, c FROM s) s USING (a) WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
     "merge, with": "WITH q AS (SELECT 1 AS a, 2 AS b) MERGE INTO t USING q USING (a) WHEN MATCHED THEN UPDATE SET b = q.b",
     "merge, returning": ON + "WHEN MATCHED THEN UPDATE SET b = s.b RETURNING merge_action, t.a",
@@ -147,7 +147,7 @@ SQLSERVER = {
     ),
     "alias of delete alone": ("DELETE x FROM t x WHERE x.a > 1", "DELETE FROM t WHERE a > 1"),
 }
-"""Statements of SQL Server, the same in DuckDB, and what comes before both."""
+"""Statements of SQL Server, their equivalents in DuckDB, and the setup of both."""
 FAILS = {
     "error": ON + "WHEN MATCHED AND s.a = 5 THEN ERROR 'five'",
     "error without a message": ON + "WHEN NOT MATCHED THEN ERROR",
@@ -396,7 +396,7 @@ def test_then_error_fails_as_in_duckdb_and_changes_nothing(engine: Engine, name:
 
 
 @pytest.mark.parametrize("name", OTHERWISE)
-def test_what_is_refused_here_for_a_reason(engine: Engine, name: str) -> None:
+def test_some_forms_are_refused_for_a_reason(engine: Engine, name: str) -> None:
     sql, code, reason = OTHERWISE[name]
     _begin(engine)
     before = engine.table("t")

@@ -1,4 +1,4 @@
-"""A requested check reads the table by another library than its connector, if there is one."""
+"""A requested check reads the table through another library than its connector, if one exists."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def engine(spark):
 
 @pytest.fixture
 def read(monkeypatch):
-    """Set what the other library reads; returns the row limits that it got."""
+    """Set the rows read by the other library; return the row limits that it got."""
     limits: list[int] = []
 
     def use(rows, *, fails=None):

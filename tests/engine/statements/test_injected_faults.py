@@ -1,4 +1,4 @@
-"""A fault that a statement is given strikes once, is told as injected, and leaves the table as the contract says."""
+"""A requested fault strikes once, is reported as injected, and leaves the table as the contract requires."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def told(result: Any) -> str:
 @pytest.mark.parametrize(
     "fault", ["begin_merge", "store_merged_rows:1:after", "finish", "finish_merge:after"]
 )
-def test_an_error_before_the_commit_is_told_as_injected_and_changes_nothing(
+def test_an_error_before_the_commit_is_reported_as_injected_and_changes_nothing(
     engine: Engine, fault: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:
@@ -130,7 +130,7 @@ def test_a_page_that_is_stored_twice_is_found_by_the_check(engine: Engine) -> No
     assert call.injected == "store_merged_rows:1:twice"
 
 
-def test_a_call_that_is_delayed_is_marked_where_it_was_made(engine: Engine) -> None:
+def test_a_delayed_call_is_marked_in_its_step(engine: Engine) -> None:
     result = run(engine, "finish_merge:after:delay=0.01")
     [call] = [call for call in result.trace.calls if call.injected]
     assert call.method == "finish_merge"
@@ -161,7 +161,7 @@ def test_reading_back_is_not_counted(engine: Engine) -> None:
     )
 
 
-def test_a_fault_of_a_call_that_is_not_made_is_told(engine: Engine) -> None:
+def test_a_fault_of_a_call_that_never_happens_is_reported(engine: Engine) -> None:
     result = run(engine, "begin_delete")
     assert "The fault begin_delete never came into play: begin_delete was not called" in str(result)
 
@@ -179,7 +179,7 @@ def test_calls_of_a_catalog_that_is_only_read_are_not_counted(engine: Engine) ->
     )
 
 
-def test_a_rehearsal_may_have_one_and_a_comparison_and_a_trial_have_none(engine: Engine) -> None:
+def test_a_rehearsal_may_have_a_fault_but_comparisons_and_trials_may_not(engine: Engine) -> None:
     assert "Injected fault (rollback:delay=0.01)" in str(
         run(engine, "rollback:delay=0.01", rehearse=True)
     )

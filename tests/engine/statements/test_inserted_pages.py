@@ -1,4 +1,4 @@
-"""An INSERT or CREATE TABLE AS stores the same rows whether tasks compute its query on pages, or Spark does."""
+"""An INSERT or CREATE TABLE AS stores the same rows whether tasks compute its query on pages or Spark does."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ DIFFERENT_COLUMNS = {
     "a text too long": "id integer, part varchar(2), x double",
 }
 PLACED_ON_PAGES = {"a failing store", "a failing conversion of a sum", "a text too long"}
-"""What cannot be converted when it is stored: tasks report the position of the value, Spark has none."""
+"""Values that cannot be converted when stored: tasks report the position of the value, Spark has none."""
 ALL_BY_SPARK = frozenset({"insert_on_pages"})
 BOTH = (frozenset[str](), ALL_BY_SPARK)
 
@@ -83,11 +83,11 @@ def new_engine(spark: Any, off: frozenset[str] = frozenset(), **settings: Any) -
 
 
 def outcome(engine: Engine, insert: str) -> dict[str, Any]:
-    """Run an INSERT into the table ``t``, and return what it left and reported."""
+    """Run an INSERT into the table ``t``, and return its result and report."""
     try:
         result = engine.run(insert)
         trace = result.trace
-        # Which of several writers has a row is the form's choice.
+        # The form decides which of several writers gets a row.
         rows_of_writers = sum((Counter(writer.rows) for writer in trace.writers), Counter())
         report: Any = (
             result.count,
@@ -151,7 +151,7 @@ def test_char_is_padded_and_omitted_columns_get_their_defaults_in_both_forms(spa
 
 
 def line_of(engine: Engine, statement: str, **options: Any) -> str:
-    """Return what the plan reports at the writer of an INSERT."""
+    """Return the plan's report at the writer of an INSERT."""
     plan = engine.run(statement, dry_run=True, **options).trace.plan
     [details] = [node.details for node in plan if node.kind == "TableWriter"]
     return " ".join(details)
@@ -285,7 +285,7 @@ def test_tasks_read_frames(spark: Any, kind: str) -> None:
     engine.close()
 
 
-def test_a_frame_of_spark_is_sparks_to_read_and_stored_all_the_same(spark: Any) -> None:
+def test_a_frame_of_spark_is_read_by_spark_and_stored_anyway(spark: Any) -> None:
     engine = new_engine(spark)
     frame = spark.createDataFrame([(1, "a", 1.5), (2, None, 2.5)], "id int, part string, x double")
     statement = "CREATE TABLE t AS SELECT id, part, x FROM frame"

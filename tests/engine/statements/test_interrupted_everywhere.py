@@ -1,7 +1,7 @@
 """An interrupt at any moment of any kind of statement is reported truthfully.
 
-The moments are calls of Python functions: a first run counts them, further runs raise the signal at one of them. Half of the moments are
-before the call that makes the change last, half behind it.
+The moments are calls of Python functions. A first run counts them, further runs raise the signal at one of them. Half of the moments are
+before the call that makes the change durable, half after it.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from rowmerge_nb.spi import (
     parse_type,
 )
 
-# A moment may be in a finalizer, of a reference to Java or of a weak set. Python drops what is raised there, and says so; the statement ends as
-# if nothing had happened.
+# A moment may be in a finalizer, of a reference to Java or of a weak set. Python prints and drops errors raised there; the statement ends as
+# without them.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 
 ROWS = pa.table({"id": [1, 2, 3], "v": [10, 20, 30]})
@@ -42,7 +42,7 @@ MERGE = (
 
 
 class NoSpark(LazySession):
-    """A session for statements that need none."""
+    """A session for statements that need no Spark."""
 
     def start(self) -> None:
         """Start nothing."""
@@ -50,7 +50,7 @@ class NoSpark(LazySession):
 
 
 class Shelf(MemoryConnector):
-    """A store in memory with a procedure that changes something of its own."""
+    """A store in memory with a procedure that changes its own state."""
 
     books: tuple[str, ...] = ()
 
@@ -87,7 +87,7 @@ class Moment:
 
     def __call__(self, frame: Any, event: str, argument: object) -> None:
         code = frame.f_code
-        # An import that is broken off is Python's business, and so is a generator that is closed.
+        # An interrupted import is Python's business, and so is a closed generator.
         if event != "call" or "frozen" in code.co_filename or code.co_flags & inspect.CO_GENERATOR:
             return
         self.passed = self.passed or (
@@ -100,7 +100,7 @@ class Moment:
             signal.raise_signal(signal.SIGINT)
 
     def of(self, run: Callable[[], object]) -> None:
-        """Run something, and count or strike meanwhile."""
+        """Run an action, and count or strike meanwhile."""
         sys.settrace(self)  # type: ignore[arg-type]
         try:
             run()
@@ -123,7 +123,7 @@ class World:
             self.engine.run(statement)
 
     def state(self) -> object:
-        """Return all that statements can change."""
+        """Return all state that statements can change."""
         memory, catalogs = self.engine._runner.session, self.engine._catalogs
         transaction = catalogs.transaction(self.engine.options)
         try:
@@ -178,7 +178,7 @@ STATEMENTS = {
     "DESCRIBE": "DESCRIBE t",
     "EXPLAIN": "EXPLAIN DROP TABLE t",
 }
-"""Statements that need no Spark, by their kinds; what is before a bar is run first."""
+"""Statements that need no Spark, by their names; statements before a bar run first."""
 ON_SPARK = {
     "MERGE": MERGE,
     "INSERT": "INSERT INTO t VALUES (7, 70)",
@@ -192,7 +192,7 @@ ON_SPARK = {
 def check(
     make: Callable[[], World], run: Callable[[World], object], moments: int, seed: str
 ) -> None:
-    """Interrupt a statement at some moments, and compare what it says with what is there."""
+    """Interrupt a statement at some moments, and compare its report with the state."""
     counting, world, handler = Moment(), make(), signal.getsignal(signal.SIGINT)
     old = world.state()
     counting.of(lambda: run(world))
@@ -208,7 +208,7 @@ def check(
         except RowMergeError as raised:
             error, changed = raised, raised.changed
         except KeyboardInterrupt:
-            # It came before the engine had looked at the statement.
+            # It arrived before the engine had read the statement.
             changed = False
             assert not behind
         what = f"{seed}, call {at} {'behind' if behind else 'before'} the point of no return: {error!r}"
@@ -239,7 +239,7 @@ def test_an_interrupt_is_reported_truthfully_where_the_engine_keeps_the_view(
 
 
 class AtOnce(Shelf):
-    """A store that makes every change at once; its commit has nothing left to do."""
+    """A store that applies every change at once; its commit has no work left."""
 
     commits_in_finish = True
 
@@ -297,7 +297,7 @@ def test_an_interrupt_in_a_procedure_or_right_after_it_says_that_the_change_is_t
     assert caught.value.result.trace.state == "finished"
 
 
-def test_what_a_procedure_has_done_is_not_known_where_it_raises_an_error_of_its_own() -> None:
+def test_the_effect_of_a_procedure_that_raises_its_own_error_is_unknown() -> None:
     world = World(NoSpark(), "")
     with pytest.raises(RowMergeError, match="the shelf is full") as caught:
         world.engine.run("CALL system.add_book('none')")
@@ -308,7 +308,7 @@ def test_what_a_procedure_has_done_is_not_known_where_it_raises_an_error_of_its_
 
 
 @pytest.mark.parametrize("what", ["undo", "restore"])
-def test_an_interrupt_of_what_takes_back_is_reported_truthfully(what: str) -> None:
+def test_an_interrupt_of_undo_is_reported_truthfully(what: str) -> None:
     def run(world: World) -> object:
         before = world.engine._runner.session.undo_log.last(None)
         assert before is not None

@@ -1,4 +1,4 @@
-"""Correlated subqueries and IN, which tasks look up by keys, have the answers that Spark gives."""
+"""Correlated subqueries and IN, which tasks look up by keys, have the answers of Spark."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_only_pairs_that_satisfy_the_whole_condition_are_rows_of_the_subquery(
         changed(engine, "UPDATE t SET n=(SELECT s.n FROM s WHERE s.k=t.k AND s.n > t.n)", off)
 
 
-def test_only_rows_that_are_asked_for_need_a_single_row(engine: Engine) -> None:
+def test_only_requested_rows_need_a_single_row(engine: Engine) -> None:
     statement = "UPDATE t SET n = (SELECT s.n FROM s WHERE s.k = t.k) WHERE k = 3"
     assert changed(engine, statement) == changed(engine, statement, BY_SPARK)
 

@@ -1,4 +1,4 @@
-"""A table of many small files is read in few tasks: Spark's price of a task is that of many files."""
+"""A table of many small files is read in few tasks: Spark's cost of a task is that of many files."""
 
 from __future__ import annotations
 

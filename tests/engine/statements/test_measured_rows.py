@@ -1,4 +1,4 @@
-"""How many rows are expected of a source that joins tables: the bound of a join is a product, and what comes out of it mostly is not."""
+"""The expected row count of a source that joins tables: the bound of a join is a product, and the result usually is smaller."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_a_bound_beyond_all_tables_says_nothing(
 ) -> None:
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 0), (2, 0)) AS v (id, v)")
-    # 160 rows at most: of 2 ** 60 rows Spark was once asked for as many partitions as that takes.
+    # At most 160 rows: for 2 ** 60 rows, Spark was once asked for a matching number of partitions.
     monkeypatch.setattr(rules, "_MOST_BOUND", 159)
     many = " UNION ALL ".join(
         ["SELECT a.id FROM t a, t b, t c WHERE a.id = b.id AND b.id = c.id"] * 20

@@ -53,10 +53,10 @@ def pages(result: Result) -> tuple[pa.RecordBatch, pa.RecordBatch]:
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_both_paradigms_and_eras_give_the_same_table_and_count(
+def test_both_paradigms_and_eras_yield_the_same_table_and_count(
     spark: Any, paradigm: RowChangeParadigm, era: str
 ) -> None:
-    # The document's own statement has the unqualified name `purchases`, which today's Trino refuses; the rest is the same.
+    # The document's own statement has the unqualified name `purchases`, which current Trino refuses; the rest is the same.
     engine, result = merged(
         spark, paradigm, era=era, sql=STATEMENT.replace("= purchases +", "= t.purchases +")
     )
@@ -67,7 +67,7 @@ def test_both_paradigms_and_eras_give_the_same_table_and_count(
     assert (result.trace.target.rows_before, result.trace.target.rows_after) == (5, 6)
 
 
-def test_the_statement_runs_as_it_stands_with_a_notice(spark: Any) -> None:
+def test_the_statement_runs_unchanged_with_a_notice(spark: Any) -> None:
     engine, result = merged(spark, DELETE_AND_INSERT)
     assert content(engine) == AFTER
     (notice,) = result.trace.notices
@@ -265,7 +265,7 @@ def test_the_whole_statement_is_one_spark_action(spark: Any) -> None:
     assert set(tracker.getJobIdsForGroup(None)) - before, "it was a real job"
 
 
-def test_without_any_rule_the_plan_of_the_document_gives_the_same_table(spark: Any) -> None:
+def test_the_plan_of_the_document_without_any_rule_yields_the_same_table(spark: Any) -> None:
     for setup in (SETUP, SETUP.replace("WITH (partitioned_by = ARRAY['address'])", "")):
         engine = Engine(spark=spark)
         engine.run_script(setup)
@@ -277,7 +277,7 @@ def test_without_any_rule_the_plan_of_the_document_gives_the_same_table(spark: A
 @pytest.mark.parametrize(
     ("era", "rules_off"), [("documents", ()), ("current", ()), ("documents", tuple(RULES))]
 )
-def test_a_trace_tells_by_which_number_each_row_has_found_its_writer(
+def test_a_trace_records_the_number_that_chose_the_writer_of_each_row(
     spark: Any, era: str, rules_off: tuple[str, ...]
 ) -> None:
     sql = STATEMENT.replace("= purchases +", "= t.purchases +")

@@ -13,7 +13,7 @@ from rowmerge_nb.testing.examples import price_store
 CELL = Path(price_store.__file__)
 
 
-def test_it_fits_in_sixty_lines() -> None:
+def test_the_connector_fits_in_sixty_lines() -> None:
     text = CELL.read_text()
     cell = text[text.index("# The cell begins here.") : text.index("# The cell ends here.")]
     assert sum(1 for line in cell.splitlines()[1:] if line.strip()) <= 60

@@ -1,4 +1,4 @@
-"""A row change is the same whatever executes it: one task, many tasks with the whole source or with that of their keys, or Spark."""
+"""A row change is the same in every executor: one task, many tasks with the whole source or with that of their keys, or Spark."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def made(
     table: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Engine:
-    """Give an engine that runs statements in a form, with a source and a target, of which `Engine.register` is told what the table has."""
+    """Return an engine for a form, with a source and a target; `Engine.register` gets the table's properties."""
     settings, off = FORMS[form]
     engine = Engine(spark=spark, rule_settings=settings, dialect="extended", **options)
     engine.options = engine.options.changed(rules_off=off)
@@ -139,7 +139,7 @@ def made(
 
 
 def seen(engine: Engine, statement: str) -> dict[str, Any]:
-    """Run a statement, and tell what it has left and what it has said of itself."""
+    """Run a statement, and return its result and report."""
     result = engine.run(statement)
     trace = result.trace
     return {
@@ -161,7 +161,7 @@ def seen(engine: Engine, statement: str) -> dict[str, Any]:
 
 FLOWS = (("documents", "DELETE_ROW_AND_INSERT_ROW"), ("current", "CHANGE_ONLY_UPDATED_COLUMNS"))
 IN_BOTH_FLOWS = {"all clauses", "by source"}
-"""Statements that run in either flow and in all forms; the others have flows and forms in turn."""
+"""Statements that run in either flow and in all forms; the others alternate between flows and forms."""
 LARGE_FORMS = (
     "one task, paged",
     "many tasks",
@@ -181,7 +181,7 @@ LARGE_FORMS = (
     ],
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
-def test_all_forms_leave_the_same_rows_and_tell_the_same(
+def test_all_forms_leave_the_same_rows_and_report_the_same(
     spark: Any, name: str, flow: tuple[str, str]
 ) -> None:
     era, paradigm = flow
@@ -282,7 +282,7 @@ def third(conditions: list[str], config: pytest.Config) -> list[str]:
     return conditions if config.getoption("--long") else conditions[::3]
 
 
-def test_keys_of_every_form_meet_the_same_rows_whatever_joins_them(
+def test_keys_of_every_form_match_the_same_rows_in_every_join(
     spark: Any, pytestconfig: pytest.Config
 ) -> None:
     matches = {}
@@ -357,7 +357,7 @@ RANGES = [
 ]
 
 
-def test_a_range_meets_the_same_rows_whatever_joins_them(
+def test_a_range_matches_the_same_rows_in_every_join(
     spark: Any, pytestconfig: pytest.Config
 ) -> None:
     matches = {}
@@ -484,7 +484,7 @@ def test_long_texts_count_with_their_bytes(spark: Any, tmp_path: Path, store: st
                 assert said in str(engine.run(merge, namespace=frames)), (name, target)
 
 
-def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any) -> None:
+def test_the_maximum_size_of_a_source_is_a_setting_and_shown_in_the_plan(spark: Any) -> None:
     engine = Engine(
         spark=spark, rule_settings=RuleSettings(small_rows=0, source_bytes=0, one_task_bytes=0)
     )
@@ -496,7 +496,9 @@ def test_how_large_a_source_may_be_is_a_setting_and_the_plan_says_it(spark: Any)
     assert engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE").count == 3
 
 
-def test_rows_that_spark_would_make_anew_for_another_stage_go_by_their_keys(spark: Any) -> None:
+def test_rows_that_spark_would_recompute_for_another_stage_are_partitioned_by_their_keys(
+    spark: Any,
+) -> None:
     engine = made(spark, "many tasks")
     statement = "EXPLAIN MERGE INTO t USING ({}) q ON t.id = q.id WHEN MATCHED THEN DELETE"
     text = str(
@@ -567,7 +569,7 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
         ),
     ],
 )
-def test_what_pages_cannot_be_asked_for_is_named_in_the_plan(
+def test_conditions_that_pages_cannot_compute_are_named_in_the_plan(
     spark: Any, statement: str, why: str
 ) -> None:
     text = str(made(spark, "one task").run(f"EXPLAIN {statement}"))
@@ -657,7 +659,7 @@ def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(
         with pytest.raises(RowMergeError) as caught:
             engine.run(statement)
         error = caught.value
-        # Where tasks compute it, the row is named, too.
+        # If tasks compute it, the row is named too.
         told.add(
             (
                 error.code,
@@ -689,7 +691,7 @@ def test_a_query_that_is_another_at_every_time_has_one_answer_for_all_rows(
     engine.add_catalog("c", IcebergConnector(tmp_path))
     placed = "WITH (partitioning = ARRAY['part'])" if form.endswith("to writers") else ""
     engine.run(f"CREATE TABLE t (id bigint, v bigint, part varchar) {placed}")
-    # Several files, so that many tasks ask for it.
+    # Several files, so that many tasks request it.
     for first in range(100, 400, 100):
         rows = pa.table({"id": range(first, first + 20), "part": ["a", "b"] * 10})
         engine.run("INSERT INTO t (id, part) SELECT id, part FROM news", namespace={"news": rows})
@@ -726,7 +728,7 @@ def test_a_target_row_that_two_source_rows_match_ends_the_statement_with_both_ro
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("key", ["one for very many", "each for many"])
-def test_where_very_many_rows_meet_the_statement_ends_with_the_first_of_them_named(
+def test_a_statement_with_very_many_matches_ends_with_the_first_ones_named(
     spark: Any, form: str, key: str
 ) -> None:
     ids = (
@@ -785,7 +787,7 @@ def test_millions_of_repeated_matches_are_not_all_counted(spark: Any, form: str)
 def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(
     spark: Any, form: str
 ) -> None:
-    """The standard's rule lets a target row be met as often as it likes, as long as it is changed once."""
+    """The standard's rule allows any number of matches of a target row, as long as it is changed once."""
     engine = made(
         spark, form, pa.table({"id": [4] * 300_000, "v": range(300_000)}), duplicates="standard"
     )
@@ -925,7 +927,7 @@ MOVES = {
 def placed(
     spark: Any, place: str, folder: Path, form: str = "many tasks", **options: Any
 ) -> Engine:
-    """Make a table of several files whose rows have places, and a source of which some rows are new, and some have no key."""
+    """Create a partitioned table of several files, and a source with some new rows and some rows without a key."""
     store = place.partition(",")[0]
     catalog = "memory" if store == "memory" else "c"
     engine = Engine(
@@ -960,7 +962,7 @@ def placed(
 def test_tasks_that_join_send_the_same_rows_to_the_same_writers_as_spark(
     spark: Any, tmp_path: Path, form: str, place: str, era: str
 ) -> None:
-    """Both forms tell the same, and would leave the same rows."""
+    """Both forms report the same, and would leave the same rows."""
     engine = placed(spark, place, tmp_path, form, era=era)
     for name, move in MOVES.items():
         rehearsal = engine.run(move, trace="full", rehearse=True, rules_off=BY_SPARK)
@@ -976,12 +978,12 @@ def test_tasks_that_join_send_the_same_rows_to_the_same_writers_as_spark(
 
 
 def where_rows_go(result: Any) -> dict[str, Any]:
-    """Tell what a statement has said of itself, and all rows with their writers."""
+    """Return the report of a statement, and all rows with their writers."""
     trace = result.trace
     assert trace.samples.pages is not None
     assert trace.samples.pages.complete
     rows = zip(trace.samples.pages.after.to_pylist(), trace.samples.pages.writers, strict=True)
-    # In the current era the first row of a task without a target row is marked, and one form has more tasks than the other.
+    # In the current era, the first row of a task without a target row is marked, and one form has more tasks than the other.
     before = trace.samples.pages.before.drop_columns(["is_distinct"])
     join, exchange = (
         next(node for node in trace.plan if node.kind == kind) for kind in ("Join", "Exchange")
@@ -1004,9 +1006,7 @@ def where_rows_go(result: Any) -> dict[str, Any]:
     }
 
 
-def test_explain_says_that_writers_take_the_source_rows_that_none_has_matched(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_explain_names_the_writers_of_unmatched_source_rows(spark: Any, tmp_path: Path) -> None:
     engine = placed(spark, "memory, partitions", tmp_path)
     assert (
         "all of the source, on pages; each writer takes its own of the source rows that none has matched"
@@ -1041,7 +1041,7 @@ def test_a_small_table_stays_small_when_rows_of_it_have_been_deleted(
 def test_a_small_source_of_a_large_target_is_joined_where_the_target_is_read(
     spark: Any, tmp_path: Path
 ) -> None:
-    """The writers' exchange, which small statements keep, is not worth that Spark executes it all."""
+    """The writers' exchange of small statements does not justify that Spark executes all of it."""
     engine = Engine(
         spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=6, one_task_bytes=0)
     )
@@ -1087,10 +1087,10 @@ def test_changed_rows_of_a_large_table_stay_where_they_were_read_and_few_tasks_w
 
 @pytest.mark.parametrize("function", ["upper({})", "CASE WHEN v > 5 THEN {} END"])
 @pytest.mark.parametrize(("form", "depth"), [("one task", 200), ("spark", 40)])
-def test_what_is_nested_deeply_is_planned_and_computed(
+def test_deeply_nested_expressions_are_planned_and_computed(
     spark: Any, form: str, depth: int, function: str
 ) -> None:
-    """By Spark up to some hundred levels: after a hundred rounds its analyzer gives up."""
+    """By Spark, up to some hundred levels: its analyzer gives up after a hundred rounds."""
     nested = "part"
     for _ in range(depth):
         nested = function.format(nested)
@@ -1101,7 +1101,7 @@ def test_what_is_nested_deeply_is_planned_and_computed(
 @pytest.mark.parametrize("unpinned", [False, True])
 @pytest.mark.parametrize("off", [frozenset(), frozenset({"prune_target"}), BY_SPARK])
 @pytest.mark.parametrize("source", ["twice", "(SELECT * FROM twice) s"])
-def test_the_rows_of_a_duplicate_are_found_again_whatever_was_read_of_the_target(
+def test_the_rows_of_a_duplicate_are_found_again_for_any_columns_read(
     spark: Any,
     monkeypatch: pytest.MonkeyPatch,
     tmp_path: Path,
@@ -1113,7 +1113,7 @@ def test_the_rows_of_a_duplicate_are_found_again_whatever_was_read_of_the_target
     engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=0, one_task_bytes=0))
     engine.add_catalog("ice", IcebergConnector(tmp_path))
     engine.run("CREATE TABLE ice.default.many (id bigint, part varchar)")
-    # A file each: by the keys all but one are left out where that is allowed, and a row's number counts the files that are read.
+    # One file each: by the keys, all but one are omitted if allowed, and a row's number counts the read files.
     for part in range(6):
         engine.run(
             f"INSERT INTO ice.default.many SELECT n, 'p{part}' FROM TABLE(sequence({part}0, {part}9)) AS t (n)"
@@ -1137,7 +1137,7 @@ def test_the_rows_of_a_duplicate_are_found_again_whatever_was_read_of_the_target
 def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, name: str) -> None:
     shown = {}
     for form in FORMS:
-        # All in partitions, since a row that is deleted keeps the values that say in which one it is.
+        # All in partitions, since a deleted row keeps the values that identify its partition.
         trace = made(spark, form, table=PARTITIONED).run(MERGES[name], trace="full").trace
         assert trace.samples.pages is not None
         assert trace.samples.pages.witness is not None
@@ -1172,12 +1172,12 @@ def test_a_full_trace_has_the_same_rows_of_both_sides_in_all_forms(spark: Any, n
 def test_an_error_names_the_row(spark: Any, form: str, statement: str, row: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         made(spark, form).run(statement)
-    # Which columns an UPDATE reads beside these depends on the form.
+    # The other columns that an UPDATE reads depend on the form.
     _, told, rest = (caught.value.hint or "").partition(" The first such row has ")
     assert set(row.split(", ")) <= set(told and rest.partition(". ")[0].split(", "))
 
 
-def test_where_a_column_refuses_null_the_row_is_named(spark: Any) -> None:
+def test_the_row_is_named_if_a_column_refuses_null(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.register("t", pa.table({"id": [1, 2, 3], "v": [1, 1, 1]}), not_null=["v"])
     with pytest.raises(
@@ -1188,7 +1188,7 @@ def test_where_a_column_refuses_null_the_row_is_named(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("off", [frozenset(), frozenset({"prune_target_columns"})])
-def test_the_rows_of_a_duplicate_are_found_again_behind_row_groups_that_were_left_out(
+def test_the_rows_of_a_duplicate_are_found_again_after_skipped_row_groups(
     spark: Any, tmp_path: Path, off: frozenset[str]
 ) -> None:
     engine = Engine(spark=spark, catalog="c", rule_settings=RuleSettings(small_rows=0))

@@ -1,4 +1,4 @@
-"""CALL on Spark: values computed, the procedure run, and what it says passed on."""
+"""CALL on Spark: values are computed, the procedure runs, and its output is passed on."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.spark
 
 
 class Listening(MemoryConnector):
-    """A connector with a procedure that remembers what it was given."""
+    """A connector with a procedure that records its arguments."""
 
     heard: list[dict[str, Any]]
 
@@ -112,7 +112,7 @@ def test_hive_tables_are_compacted_registered_and_taken_out_by_call(
         ),
     ],
 )
-def test_what_a_procedure_of_hive_cannot_do_is_told(
+def test_unsupported_calls_of_hive_procedures_are_reported(
     spark: Any, tmp_path: Path, sql: str, code: str, words: str
 ) -> None:
     engine = Engine(spark=spark)

@@ -1,4 +1,4 @@
-"""Who is called with what, in both flows: the handles that begin calls gave, one instance from page to change, finish or abort."""
+"""Calls and their arguments in both flows: the handles of begin calls, and one instance from page to change, finish or abort."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PAGE_ROWS = 2
 
 @dataclass(frozen=True)
 class Diary:
-    """A file that driver and tasks write their calls into."""
+    """A file into which driver and tasks write their calls."""
 
     path: Path
 
@@ -67,26 +67,26 @@ class Diary:
 
 
 class Own(ColumnHandle):
-    """A column as only this connector names it."""
+    """A column under a name that only this connector uses."""
 
 
 @dataclass(frozen=True)
 class Stamped(MemoryUpdatableTableHandle):
-    """What begin_delete and begin_update give."""
+    """The results of begin_delete and begin_update."""
 
     stamp: str = ""
 
 
 @dataclass(frozen=True)
 class StampedTable(MemoryTableHandle):
-    """What the handle of begin_merge has for reading."""
+    """The part of the handle of begin_merge for reading."""
 
     stamp: str = ""
 
 
 @dataclass(frozen=True)
 class Part(ConnectorSplit):
-    """Every so many pages of the table's one split."""
+    """Every n-th page of the table's one split."""
 
     inner: Any
     first: int
@@ -98,7 +98,7 @@ def parts(handle: Any) -> dict[str, Any]:
 
 
 class WatchedMetadata(MemoryMetadata):
-    # Of stores that keep versions the rows that took no part are read as well, which is no part of the protocol.
+    # For stores with versions, the rows that took no part are read as well, which is not part of the protocol.
     keeps_versions = False
 
     def __init__(self, inner: MemoryMetadata, watched: Watched) -> None:
@@ -204,7 +204,7 @@ class WatchedSplits:
 
 
 class WatchedSource(UpdatablePageSource):
-    """Gives small pages, and takes no row back that was not on the page that it gave last."""
+    """Returns small pages, and accepts only rows of the last page."""
 
     def __init__(self, inner: UpdatablePageSource, part: Part, diary: Diary, fault: str) -> None:
         pages = []
@@ -264,7 +264,7 @@ class WatchedSource(UpdatablePageSource):
 
 
 class PartSource(PagesSource):
-    """What a merge reads of a part."""
+    """The rows that a merge reads of a part."""
 
     def __init__(self, inner: Any, part: Part) -> None:
         pages = []
@@ -307,7 +307,7 @@ class WatchedSinks(MemoryPageSinkProvider):
 
 
 class Watched(MemoryConnector):
-    """Memory tables in several splits of small pages, and a diary of who was called with what."""
+    """Memory tables in several splits of small pages, and a log of calls."""
 
     def __init__(self, diary: Diary, *, split_count: int = 3, fault: str = "") -> None:
         super().__init__()
@@ -340,11 +340,11 @@ class Shop:
         return self.engine.run(sql, namespace={"s": pa.table({"id": [1, 99]})}, **options)
 
     def told(self) -> list[list[Any]]:
-        """Give the diary; of calls in tasks, by split, those with the number of the split in place of the instance."""
+        """Return the log; calls in tasks are by split, with the number of the split in place of the instance."""
         return self.connector.diary.entries()
 
     def of_split(self, split: int) -> list[list[Any]]:
-        """Give what one split was told; all of it by one instance."""
+        """Return the calls of one split, all by one instance."""
         entries = [entry for entry in self.told() if entry[0] in TASK_CALLS and entry[1] == split]
         assert len({entry[2] for entry in entries}) == 1, "one instance per split"
         return [[entry[0], *entry[3:]] for entry in entries]
@@ -417,7 +417,7 @@ def test_a_table_without_splits_is_begun_and_finished(shop: Shop, flow: str) -> 
 
 
 @pytest.mark.parametrize("flow", ["updatable", "merge"])
-def test_where_no_row_matches_everything_is_finished_and_nothing_stored(
+def test_a_statement_without_matches_finishes_everything_and_stores_nothing(
     shop: Shop, flow: str
 ) -> None:
     for sql in (
@@ -500,7 +500,7 @@ WHOLE = [
     *("finish", "close", "finish_update", "commit"),
 ]
 BEFORE, WITHIN, BEHIND = ["rollback"], ["abort", "close", "rollback"], ["rollback"]
-"""What is called after a fault: before there is a page source, while a page source works, and when all have been finished."""
+"""Calls after a fault: before a page source exists, while a page source works, and when all have finished."""
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Large statements read only the rows and columns that they need, and change the same rows as without any of it."""
+"""Large statements read only the necessary rows and columns, and change the same rows as without pruning."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def test_pruned_and_plain_plans_change_the_same_rows(
     assert shown == [True, True, False]
 
 
-def test_of_the_target_only_what_is_needed_is_read(spark: Any) -> None:
+def test_only_necessary_rows_of_the_target_are_read(spark: Any) -> None:
     result = made(spark, LARGE, paradigm="CHANGE_ONLY_UPDATED_COLUMNS").run(
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
     )
@@ -80,7 +80,7 @@ def test_of_the_target_only_what_is_needed_is_read(spark: Any) -> None:
     assert [name for name, _ in scan.layout] == ["id", "row_id"]
 
 
-def test_rows_matched_twice_are_told_with_all_their_values_though_not_all_were_read(
+def test_rows_matched_twice_are_reported_with_all_values_though_not_all_were_read(
     spark: Any,
 ) -> None:
     engine = made(spark, LARGE)

@@ -1,4 +1,4 @@
-"""Queries and what Trino makes of them, in data files: ``query => rows`` or ``query !! CODE line:column words of the message``."""
+"""Queries and Trino's results, in data files: ``query => rows`` or ``query !! CODE line:column words of the message``."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def engine() -> Iterator[Engine]:
     sample((q, x) for q, kind, x in CASES if kind == "=>"),
     ids=lambda text: text[:60],
 )
-def test_a_query_gives_the_rows_that_trino_gives(engine: Engine, query: str, expected: str) -> None:
+def test_a_query_returns_trinos_rows(engine: Engine, query: str, expected: str) -> None:
     table = engine.run(query).table
     assert table is not None
     assert (

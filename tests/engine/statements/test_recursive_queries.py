@@ -1,4 +1,4 @@
-"""WITH RECURSIVE: ten steps as on Trino, in queries and as the source of a MERGE; which shapes are refused, and where."""
+"""WITH RECURSIVE: ten steps like on Trino, in queries and as the source of a MERGE; refused shapes and their positions."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def rows(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
 def test_steps_are_taken_until_no_row_is_left(engine: Engine) -> None:
     assert rows(engine, COUNTED.format(4, "sum(n)")) == [(10,)]
     assert rows(engine, COUNTED.format(0, "n")) == [(1,)]
-    # Ten steps beside the first row: the deepest recursion that Trino's usual limit has.
+    # Ten steps after the first row: the deepest recursion within Trino's default limit.
     assert rows(engine, COUNTED.format(11, "count(*), max(n)")) == [(11, 11)]
     with pytest.raises(RowMergeError) as error:
         engine.run(COUNTED.format(12, "n"))
@@ -80,7 +80,7 @@ def test_union_without_all_takes_rows_once_in_the_end(engine: Engine) -> None:
 def test_a_query_that_does_not_name_itself_is_one_like_others(engine: Engine) -> None:
     sql = "WITH RECURSIVE a (n) AS (VALUES 1, 2), b (m) AS (SELECT n FROM a UNION ALL SELECT n + 1 FROM a) SELECT count(*) FROM b"
     assert rows(engine, sql) == [(4,)]
-    # Of the two queries of one name the inner one is meant.
+    # The inner one of two queries with one name is meant.
     assert rows(
         engine, "WITH RECURSIVE t (n) AS (WITH t AS (SELECT 7 x) SELECT x FROM t) SELECT * FROM t"
     ) == [(7,)]
@@ -175,7 +175,7 @@ def test_a_query_that_does_not_name_itself_is_one_like_others(engine: Engine) ->
         ),
     ],
 )
-def test_shapes_that_are_no_recursion_are_refused_at_their_place(
+def test_shapes_that_are_not_recursions_are_refused_at_their_position(
     engine: Engine, query: str, code: str, message: str, at: str | None
 ) -> None:
     sql = f"WITH RECURSIVE {query} SELECT * FROM t"
@@ -186,7 +186,7 @@ def test_shapes_that_are_no_recursion_are_refused_at_their_place(
         assert (error.value.line, error.value.column) == (1, sql.index(at) + 1)
 
 
-def test_a_recursion_stands_by_itself(engine: Engine) -> None:
+def test_a_recursion_is_self_contained(engine: Engine) -> None:
     within = "SELECT (WITH RECURSIVE t (n) AS (SELECT s.id UNION ALL SELECT n + 1 FROM t WHERE n < 4) SELECT max(n) FROM t) FROM staff s"
     with pytest.raises(RowMergeError) as error:
         engine.run(within)

@@ -131,7 +131,7 @@ def test_a_name_that_is_free_is_given_to_a_new_table(
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "lake", "lite"])
-def test_rows_that_others_write_meanwhile_are_not_lost(
+def test_rows_written_by_another_session_meanwhile_are_not_lost(
     engine: Engine, table: str, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rowmerge_nb.engine.statements import insert
@@ -151,7 +151,7 @@ def test_rows_that_others_write_meanwhile_are_not_lost(
 
 
 @pytest.mark.parametrize("store", ["pg"])
-def test_postgresql_lets_others_read_the_table_meanwhile_and_not_change_it(
+def test_postgresql_lets_other_sessions_read_but_not_change_the_table_meanwhile(
     engine: Engine, table: str, store: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rowmerge_nb.engine.statements import insert

@@ -1,4 +1,4 @@
-"""RETURNING: rows of any number, behind every exchange, of every type, and none of a statement that fails."""
+"""RETURNING: any number of rows, after every exchange, of every type, and none of a failed statement."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_many_rows_come_back(spark: Any, layout: dict[str, Any]) -> None:
     assert result.trace.returned == 30_000
 
 
-def test_an_error_in_returning_undoes_the_statement_and_points_at_its_place(spark: Any) -> None:
+def test_an_error_in_returning_undoes_the_statement_and_points_at_its_position(spark: Any) -> None:
     made = engine(spark)
     with pytest.raises(RowMergeError) as caught:
         made.run(UPSERT + "RETURNING t.id, 1 / s.v AS x")
@@ -159,7 +159,7 @@ def test_a_statement_that_fails_while_it_writes_returns_nothing(spark: Any) -> N
     assert caught.value.result.trace.returned is None
 
 
-# -- what DO NOTHING and the duplicate rules mean for each other
+# -- DO NOTHING and the duplicate rules
 
 
 TWICE = "MERGE INTO t USING (SELECT * FROM s UNION ALL SELECT 2, -1) s ON t.id = s.id WHEN MATCHED AND s.v < 0 THEN DO NOTHING "
@@ -175,7 +175,7 @@ def test_a_row_that_does_nothing_does_not_act_under_either_rule(spark: Any, para
         assert dict(zip(*made.table("t").to_pydict().values(), strict=True)) == {1: 10, 2: 5, 3: 0}
 
 
-def test_a_repeated_do_nothing_is_a_repeated_key_for_trinos_rule_alone(spark: Any) -> None:
+def test_a_repeated_do_nothing_is_a_repeated_key_only_for_trinos_rule(spark: Any) -> None:
     merge = TWICE.replace("s.v < 0", "t.id = 2") + "WHEN MATCHED THEN DELETE"
     with pytest.raises(RowMergeError) as caught:
         engine(spark).run(merge)
@@ -185,7 +185,7 @@ def test_a_repeated_do_nothing_is_a_repeated_key_for_trinos_rule_alone(spark: An
     assert sorted(made.table("t").column("id").to_pylist()) == [1, 2]
 
 
-# -- errors of clauses about what the source lacks
+# -- errors of clauses about unmatched target rows
 
 BY_SOURCE = [
     ("WHEN NOT MATCHED BY SOURCE THEN UPDATE SET id = NULL", "CONSTRAINT_VIOLATION", 49),
@@ -205,7 +205,7 @@ def test_errors_point_into_a_clause_about_what_the_source_lacks(
     assert made.table("t").equals(TARGET)
 
 
-def test_without_the_option_the_statement_is_refused_with_the_option_in_the_hint(
+def test_the_statement_is_refused_without_the_option_which_the_hint_names(
     spark: Any,
 ) -> None:
     made = engine(spark)
@@ -229,7 +229,7 @@ def test_rows_within_rows_keep_the_names_of_their_fields(spark: Any) -> None:
     ]
 
 
-def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
+def test_the_first_of_many_rows_are_shown(spark: Any) -> None:
     made = Engine(spark=spark, dialect="extended")
     made.register("many", pa.table({"id": list(range(500))}))
     result = made.run(
@@ -279,7 +279,7 @@ def test_of_many_rows_the_first_are_shown(spark: Any) -> None:
         ),
     ],
 )
-def test_update_and_delete_give_their_rows_back(
+def test_update_and_delete_return_their_rows(
     spark: Any, statement: str, returned: Any, left: Any, era: str, layout: dict[str, Any]
 ) -> None:
     made = engine(spark, **layout)
@@ -302,7 +302,7 @@ def test_update_and_delete_give_their_rows_back(
     [RuleSettings(), RuleSettings(small_rows=0, few_tasks_rows=0)],
     ids=["small", "large"],
 )
-def test_many_rows_come_back_whatever_executes_it(spark: Any, settings: RuleSettings) -> None:
+def test_many_rows_are_returned_by_every_executor(spark: Any, settings: RuleSettings) -> None:
     made = engine(spark, settings)
     made.register("big", pa.table({"id": range(30_000), "v": [1] * 30_000}))
     changed = made.run("UPDATE big SET v = 2 WHERE id % 3 = 0 RETURNING id, old.v, new.v")
@@ -372,7 +372,7 @@ def test_no_row_comes_back_of_an_update_that_fails_or_is_rolled_back(spark: Any)
         ),
     ],
 )
-def test_what_cannot_be_returned_is_refused_before_anything_changes(
+def test_impossible_returning_lists_are_refused_before_anything_changes(
     spark: Any, statement: str, options: dict[str, Any], code: str, said: str
 ) -> None:
     made = engine(spark)
@@ -407,7 +407,7 @@ def test_update_star_is_update_set_star(spark: Any) -> None:
     ids=["plain", "partitioned", "bucketed"],
 )
 @pytest.mark.parametrize("rows", [3, 30_000], ids=["few", "many"])
-def test_an_insert_gives_its_rows_back_whatever_lies_before_the_writers(
+def test_an_insert_returns_its_rows_from_every_plan(
     spark: Any, properties: dict[str, Any], rows: int
 ) -> None:
     made = engine(spark)
@@ -435,7 +435,7 @@ def test_an_insert_gives_its_rows_back_whatever_lies_before_the_writers(
     assert made.run("SELECT count(*) FROM i").table.column(0).to_pylist() == [rows]
 
 
-def test_what_an_insert_gives_back_is_what_is_stored(spark: Any) -> None:
+def test_an_insert_returns_the_stored_rows(spark: Any) -> None:
     made = engine(spark)
     made.run(
         "CREATE TABLE stored (c char(4), d decimal(4,1), t timestamp(3), n integer, m varchar)"
@@ -449,7 +449,7 @@ def test_what_an_insert_gives_back_is_what_is_stored(spark: Any) -> None:
     assert result.table.schema == wanted.schema
 
 
-def test_returning_is_no_alias_behind_the_query_of_an_insert(spark: Any) -> None:
+def test_returning_is_not_an_alias_after_the_query_of_an_insert(spark: Any) -> None:
     made = engine(spark)
     for query in (
         "SELECT id, v FROM s",
@@ -476,13 +476,13 @@ def test_an_insert_computes_with_the_old_values_that_a_new_row_lacks(spark: Any)
     assert [column.to_pylist() for column in result.table.columns] == [[None]] * 4 + [[7]]
 
 
-def test_an_insert_of_no_rows_gives_none_back(spark: Any) -> None:
+def test_an_insert_of_no_rows_returns_none(spark: Any) -> None:
     result = engine(spark).run("INSERT INTO t SELECT * FROM s WHERE id > 100 RETURNING id")
     assert result.table is not None
     assert (result.table.num_rows, result.table.column_names, result.count) == (0, ["id"], 0)
 
 
-def test_an_insert_that_fails_or_is_rolled_back_gives_nothing_back_and_leaves_the_table(
+def test_an_insert_that_fails_or_is_rolled_back_returns_nothing_and_leaves_the_table(
     spark: Any,
 ) -> None:
     made = engine(spark)
@@ -507,7 +507,9 @@ def test_an_insert_that_fails_or_is_rolled_back_gives_nothing_back_and_leaves_th
         ("", "SYNTAX_ERROR"),
     ],
 )
-def test_what_an_insert_cannot_give_back_is_refused(spark: Any, returning: str, code: str) -> None:
+def test_impossible_returning_lists_of_an_insert_are_refused(
+    spark: Any, returning: str, code: str
+) -> None:
     made = engine(spark)
     with pytest.raises(RowMergeError) as failed:
         made.run(f"INSERT INTO t SELECT * FROM s RETURNING {returning}")
@@ -529,7 +531,7 @@ def test_an_insert_that_returns_is_checked_verified_and_explained(spark: Any) ->
     assert "returning := row(v, id)" in explained
 
 
-def test_behind_an_insert_trino_has_no_returning(spark: Any) -> None:
+def test_trinos_dialect_has_no_returning_after_an_insert(spark: Any) -> None:
     made = engine(spark)
     with pytest.raises(RowMergeError, match="The option --dialect extended accepts it"):
         made.run("INSERT INTO t VALUES (1, 2) RETURNING id", dialect="trino")

@@ -1,4 +1,4 @@
-"""MERGE WITH SCHEMA EVOLUTION on every store: columns of the source come into the target with the rows, by one commit, or not at all."""
+"""MERGE WITH SCHEMA EVOLUTION on every store: columns of the source are added to the target with the rows by one commit, or not at all."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ TABLES = {
 }
 VERSIONED = ("memory", "lake", "delta")
 TINY = RuleSettings(small_rows=0, key_rows=0)
-"""Everything counts as large."""
+"""All tables count as large."""
 STAR = "WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"
 SOURCE = "(VALUES (1, 'x', DECIMAL '1.50'), (4, 'y', NULL)) s (id, city, price)"
 BEFORE = [(1, "a"), (2, "b")]
@@ -65,7 +65,7 @@ def engine(
 
 
 def filled(engine: Engine, store: str) -> str:
-    """Make the table of a store, with two rows; give its name."""
+    """Create the table of a store, with two rows; return its name."""
     name = TABLES[store]
     key = " WITH (primary_key = ARRAY['id'])" if store in {"pg", "lite"} else ""
     engine.run(f"CREATE TABLE {name} (id integer NOT NULL, v varchar){key}")
@@ -99,7 +99,7 @@ def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
     return caught.value
 
 
-# -- what it does
+# -- effects
 
 
 @pytest.mark.parametrize("store", TABLES)
@@ -126,7 +126,7 @@ def test_columns_of_the_source_come_with_the_rows_on_every_store(
 
 @pytest.mark.parametrize("store", TABLES)
 @pytest.mark.parametrize("settings", [None, TINY], ids=["small", "large"])
-def test_in_the_other_era_and_in_large_statements_it_does_the_same(
+def test_evolution_is_the_same_in_the_other_era_and_in_large_statements(
     engine: Engine, store: str
 ) -> None:
     name = filled(engine, store)
@@ -137,7 +137,7 @@ def test_in_the_other_era_and_in_large_statements_it_does_the_same(
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_a_statement_that_changes_no_row_adds_its_columns_all_the_same(
+def test_a_statement_that_changes_no_row_adds_its_columns_anyway(
     engine: Engine, store: str
 ) -> None:
     name = filled(engine, store)
@@ -147,7 +147,7 @@ def test_a_statement_that_changes_no_row_adds_its_columns_all_the_same(
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_what_is_returned_has_the_new_columns(engine: Engine, store: str) -> None:
+def test_returned_rows_have_the_new_columns(engine: Engine, store: str) -> None:
     name = filled(engine, store)
     returned = engine.run(merge(name) + " RETURNING t.id, old.city AS was, t.city").table
     assert returned is not None
@@ -308,7 +308,7 @@ def test_fields_and_wider_types_come_with_the_rows(
     assert "The fields a.z varchar, a.w integer, l.element.o integer" in words
     assert "The type of n was changed from integer to bigint." in words
     assert engine.table(name, result.version_before).schema.field("n").type == pa.int32()
-    # Rows go back; fields and types stay.
+    # Rows are restored; fields and types stay.
     undone = " ".join(str(engine.undo(name)).split())
     assert (
         "Types and fields that it changed remain: n bigint, r double, d decimal(9,2), a.x" in undone
@@ -336,7 +336,7 @@ def test_fields_and_wider_types_come_in_every_form_of_iceberg(
 
 @pytest.mark.parametrize("store", VERSIONED)
 @pytest.mark.parametrize("fault", ["begin_merge:after", "finish_merge:after", "commit"])
-def test_a_failure_leaves_types_as_they_were(engine: Engine, store: str, fault: str) -> None:
+def test_a_failure_leaves_types_unchanged(engine: Engine, store: str, fault: str) -> None:
     name = nested(engine, store)
     before = columns(engine, name)
     assert refused(engine, merge(name, source=WIDER), fault=fault).changed is False
@@ -376,14 +376,14 @@ def test_other_stores_keep_their_types(engine: Engine, store: str) -> None:
     assert rows(engine, name) == [*BEFORE, (7, "a")]
 
 
-# -- what it does not do
+# -- limits
 
 
 @pytest.mark.parametrize("store", TABLES)
 @pytest.mark.parametrize(
     "fault", ["begin_merge:after", "finish_merge", "finish_merge:after", "commit"]
 )
-def test_a_failure_leaves_columns_and_rows_as_they_were(
+def test_a_failure_leaves_columns_and_rows_unchanged(
     engine: Engine, store: str, fault: str
 ) -> None:
     name = filled(engine, store)
@@ -398,7 +398,7 @@ def test_a_failure_leaves_columns_and_rows_as_they_were(
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_a_row_that_breaks_a_constraint_leaves_columns_and_rows_as_they_were(
+def test_a_row_that_violates_a_constraint_leaves_columns_and_rows_unchanged(
     engine: Engine, store: str
 ) -> None:
     name = filled(engine, store)
@@ -425,7 +425,7 @@ def test_a_dry_run_and_explain_add_nothing_and_show_what_would_be_added(
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_of_a_rehearsal_no_column_stays(engine: Engine, store: str) -> None:
+def test_a_rehearsal_keeps_no_column(engine: Engine, store: str) -> None:
     name = filled(engine, store)
     result = engine.run(merge(name), rehearse=True)
     assert result.count == 2
@@ -466,7 +466,7 @@ def test_a_type_that_the_store_does_not_have_is_refused_at_the_words(
 
 
 @pytest.mark.parametrize("store", ["memory", "lake"])
-def test_undo_takes_back_rows_and_columns(engine: Engine, store: str) -> None:
+def test_undo_undoes_rows_and_columns(engine: Engine, store: str) -> None:
     name = filled(engine, store)
     engine.run(f"UPDATE {name} SET v = 'B' WHERE id = 2")
     result = engine.run(merge(name))
@@ -517,7 +517,7 @@ def test_a_store_without_versions_refuses_to_undo_with_the_reason(
     assert rows(engine, name) == AFTER
 
 
-def test_undo_refuses_to_drop_a_column_that_partitions_are_made_of_by_now(engine: Engine) -> None:
+def test_undo_refuses_to_drop_a_column_now_used_by_partitions(engine: Engine) -> None:
     filled(engine, "memory")
     engine.run(merge("t"))
     engine.run("ALTER TABLE t SET PROPERTIES partitioned_by = ARRAY['city']")
@@ -530,11 +530,11 @@ def test_undo_refuses_to_drop_a_column_that_partitions_are_made_of_by_now(engine
     assert rows(engine, "t") == AFTER
 
 
-# -- what looks at it
+# -- readers
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_it_is_tried_again_on_the_rows_and_columns_that_there_were(
+def test_evolution_is_tried_again_on_the_former_rows_and_columns(
     engine: Engine, store: str
 ) -> None:
     name = filled(engine, store)
@@ -594,7 +594,7 @@ def test_a_record_of_it_is_replayed(engine: Engine, store: str) -> None:
     assert replayed.error is None
 
 
-def test_undo_refuses_to_drop_a_column_that_a_check_constraint_reads_by_now(engine: Engine) -> None:
+def test_undo_refuses_to_drop_a_column_now_read_by_a_check_constraint(engine: Engine) -> None:
     name = filled(engine, "memory")
     engine.run(merge(name))
     engine.run("ALTER TABLE t SET PROPERTIES check_constraints = ARRAY['city <> ''z''']")
@@ -620,7 +620,7 @@ def test_a_former_version_is_read_without_the_constraints_of_columns_that_came_l
 
 
 @pytest.mark.parametrize("filled_before", [True, False])
-def test_undo_takes_back_columns_that_came_without_rows_and_no_other_statement(
+def test_undo_removes_columns_added_without_rows_and_undoes_no_other_statement(
     engine: Engine, filled_before: bool
 ) -> None:
     other = filled(engine, "memory")
@@ -635,7 +635,7 @@ def test_undo_takes_back_columns_that_came_without_rows_and_no_other_statement(
     assert dict(engine.columns("lake", "default", "t") or ()).keys() == {"id", "v"}
     assert len(rows(engine, "lake.default.t")) == filled_before
     assert len(rows(engine, other)) == 3
-    # What was changed before is next, once each.
+    # Earlier changes are next, once each.
     if filled_before:
         engine.undo("lake.default.t")
     engine.undo(other)
@@ -658,7 +658,7 @@ def test_a_star_shows_a_default_as_it_is(engine: Engine) -> None:
     assert engine.table("d").to_pylist() == [{"id": 1, "st": "new"}]
 
 
-def test_a_connector_that_gives_other_columns_than_it_was_asked_for_is_told_so(
+def test_a_connector_that_returns_unrequested_columns_is_reported(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     name = filled(engine, "memory")

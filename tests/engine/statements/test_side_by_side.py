@@ -1,4 +1,4 @@
-"""Two threads of one engine that write to one table, and two engines on one session of the user's."""
+"""Two threads of one engine that write to one table, and two engines on one session of the user."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 
 def news_of(writer: int, number: int) -> Rows:
-    """Return the source of a writer's MERGE: a row that all of them update, one of its own, and a new key."""
+    """Return the source of a writer's MERGE: a row updated by all of them, one of its own, and a new key."""
     changed = ((0, 1), (2 + 2 * writer, 2 + writer), (NEW_KEY + number, 3 + writer))
     return {key: (value, "ab"[key % 2]) for key, value in changed}
 
@@ -57,7 +57,7 @@ def expected_rows(statements: int) -> Rows:
 
 
 def write(engine: Engine, writer: int, statements: int) -> None:
-    """Run the statements of a writer, each again and again until it succeeds."""
+    """Run the statements of a writer, each repeatedly until it succeeds."""
     for number in range(statements):
         source = table_of(news_of(writer, number))
         for _ in range(TRIES):
@@ -101,7 +101,7 @@ def test_threads_of_one_engine_come_one_after_the_other_for_many_statements(
 
 
 def side_by_side(*works: Any) -> list[RowMergeError]:
-    """Run functions in a thread each, which begin at one moment; return the errors."""
+    """Run functions concurrently, one thread each; return the errors."""
     errors: list[RowMergeError] = []
     begin = threading.Barrier(len(works))
 
@@ -128,7 +128,7 @@ def engine(spark: SparkSession) -> Iterator[Engine]:
     made.close()
 
 
-def test_inserts_into_a_memory_table_go_beside_each_other_and_can_be_taken_back_one_by_one(
+def test_inserts_into_a_memory_table_run_concurrently_and_are_undone_one_by_one(
     engine: Engine,
 ) -> None:
     inserts = [
@@ -143,7 +143,7 @@ def test_inserts_into_a_memory_table_go_beside_each_other_and_can_be_taken_back_
     assert [result.trace.checks.commit.wrong for result in results] == [0] * 4
     assert all("holds" in result.trace.checks.commit.message for result in results)
     assert sorted(result.trace.target.rows_before for result in results) == [2, 3, 4, 5]
-    # Each of them takes back its own row alone.
+    # Each of them undoes only its own row.
     for left in (5, 4, 3, 2):
         engine.undo("t")
         assert engine.table("t").num_rows == left
@@ -176,7 +176,7 @@ def test_a_slow_merge_and_a_fast_update_of_one_memory_table_both_come_to_their_t
     assert rows == {1: 3 + done["update"], 2: 3}
 
 
-def test_two_engines_on_a_session_leave_its_settings_as_they_were(spark: SparkSession) -> None:
+def test_two_engines_on_a_session_leave_its_settings_unchanged(spark: SparkSession) -> None:
     user = spark.newSession()
     user.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     user.conf.set("spark.sql.ansi.enabled", "false")

@@ -63,9 +63,7 @@ def interruption_of(engine: Engine, work: Any) -> BaseException | None:
 
 
 @pytest.mark.parametrize("text", [*WAITING, "restore"])
-def test_a_statement_waits_for_its_turn_and_can_be_cancelled_meanwhile(
-    text: str, engine: Engine, holder: Any
-) -> None:
+def test_a_waiting_statement_can_be_cancelled(text: str, engine: Engine, holder: Any) -> None:
     def work() -> Any:
         return (
             restore_first(engine)

@@ -95,7 +95,7 @@ QUOTED = {
     "finishUpdate, passing a collection containing all the fragments from all the splits",
     "commit": "The connector does what is required to finalize the operation, for example, committing the transaction.",
 }
-"""What "Supporting DELETE and UPDATE" says of every call, in the order in which the calls are made."""
+"""The text of "Supporting DELETE and UPDATE" about every call, in the order of the calls."""
 
 
 def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_by_call(
@@ -130,7 +130,7 @@ def test_the_log_of_an_update_on_three_splits_is_the_documents_description_call_
     ]
 
 
-def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to_delete_gives_no_fragment(
+def test_the_log_of_a_delete_is_that_of_the_document_and_a_split_without_rows_to_delete_has_no_fragment(
     hive: Engine,
 ) -> None:
     result = hive.run("DELETE FROM h WHERE id IN (0, 10, 12)")
@@ -199,7 +199,7 @@ def test_hive_refuses_what_would_move_a_row_to_another_place(hive: Engine) -> No
 
 
 class FaultySource(UpdatablePageSource):
-    """Passes all calls on, and fails at one of them in the split that has it last."""
+    """Passes all calls on, and fails at one of them in the split that is last to make it."""
 
     def __init__(self, inner: UpdatablePageSource, fault: str) -> None:
         super().__init__(inner)
@@ -244,7 +244,7 @@ class FaultyProvider:
 
 @pytest.mark.parametrize("method", ["delete_rows", "update_rows", "finish"])
 @pytest.mark.parametrize("store", ["memory", "hive", "sqlite"])
-def test_a_failing_split_leaves_the_table_as_it_was(
+def test_a_failing_split_leaves_the_table_unchanged(
     spark: Any,
     hive: Engine,
     tmp_path: Path,
@@ -299,7 +299,7 @@ def test_a_failing_split_leaves_the_table_as_it_was(
     assert engine.run(sql).count == len(before)
 
 
-def test_an_error_in_an_expression_has_its_code_and_place_and_leaves_the_table_as_it_was(
+def test_an_error_in_an_expression_has_its_code_and_position_and_leaves_the_table_unchanged(
     engine: Engine,
 ) -> None:
     with pytest.raises(RowMergeError) as caught:
@@ -334,7 +334,7 @@ def test_null_for_a_column_that_refuses_it_fails_as_in_the_flow_of_merge(engine:
     )
 
 
-# -- what the plan has
+# -- the plan
 
 
 def test_an_uncorrelated_list_is_a_semi_join_and_an_uncorrelated_value_a_join_with_one_row(
@@ -383,7 +383,7 @@ def test_a_query_that_is_another_at_every_time_has_one_answer_for_all_splits(hiv
         ("UPDATE t SET val = (SELECT v FROM s WHERE s.id = t.id)", "MarkDistinctNode"),
     ],
 )
-def test_what_moves_rows_between_reading_and_writing_is_refused_in_the_words_of_that_time(
+def test_statements_that_move_rows_between_reading_and_writing_are_refused_in_the_words_of_that_time(
     engine: Engine, sql: str, node: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

@@ -1,4 +1,4 @@
-"""UPDATE and DELETE through the machinery of MERGE: plans, pages, sinks, counts, and what a failure leaves."""
+"""UPDATE and DELETE through the machinery of MERGE: plans, pages, sinks, counts, and the results of failures."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def test_an_update_moves_rows_between_partitions_and_sees_old_values_only(
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_a_delete_sends_the_row_id_and_the_old_place_and_nothing_else(
-    engine: Engine, era: str
-) -> None:
+def test_a_delete_sends_only_the_row_id_and_the_old_partition(engine: Engine, era: str) -> None:
     result = engine.run("DELETE FROM t WHERE id IN (SELECT id FROM s) OR part IS NULL", era=era)
     assert result.count == 3
     assert rows(engine) == [(1, "p", 10)]
@@ -92,7 +90,7 @@ def test_the_calls_come_in_the_order_of_merge(engine: Engine) -> None:
         assert [call.method for call in calls if call.where == "coordinator"] == coordinator
 
 
-def test_old_and_new_values_are_told(engine: Engine) -> None:
+def test_old_and_new_values_are_reported(engine: Engine) -> None:
     changed = engine.run("UPDATE t SET v = v + 1 WHERE id = 2").diff().to_dict("records")
     assert [(row["old.v"], row["new.v"], row["operation"]) for row in changed] == [
         (20, 21, "UPDATE")
@@ -162,7 +160,7 @@ def test_a_failing_statement_changes_nothing_and_says_where(
 @pytest.mark.parametrize(
     "statement", ["UPDATE shop.default.t SET v = v + 1", "DELETE FROM shop.default.t WHERE id > 1"]
 )
-def test_a_fault_at_any_step_leaves_the_table_as_it_was(
+def test_a_fault_at_any_step_leaves_the_table_unchanged(
     spark: Any, fault: str, statement: str
 ) -> None:
     connector = FaultyConnector(MemoryConnector(), Fault(fault, after=fault != "commit"))
@@ -176,7 +174,7 @@ def test_a_fault_at_any_step_leaves_the_table_as_it_was(
     assert connector.read(name) == kept
 
 
-def test_of_a_large_table_a_delete_reads_only_what_it_needs(spark: Any) -> None:
+def test_a_delete_reads_only_necessary_columns_of_a_large_table(spark: Any) -> None:
     engine = Engine(spark=spark)
     numbers = np.arange(50_000)
     engine.register("big", pa.table({"id": numbers, "a": numbers, "b": numbers}))

@@ -1,4 +1,4 @@
-"""Views of one table as targets: the rows of PostgreSQL, and what is refused."""
+"""Views of one table as targets: the rows of PostgreSQL, and refusals."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_view_is_changed_as_in_postgresql(
 
 
 @pytest.mark.parametrize("sql", MERGES)
-def test_a_statement_sees_the_rows_of_the_view_alone(engine: Engine, sql: str) -> None:
+def test_a_statement_sees_only_the_rows_of_the_view(engine: Engine, sql: str) -> None:
     assert _here(engine, sql) == sorted(MERGES[sql], key=str)
 
 

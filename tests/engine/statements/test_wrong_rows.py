@@ -1,4 +1,4 @@
-"""The wrong rows of a store are paired with the expected ones, their calls and patterns are named.
+"""The wrong rows of a store are paired with the expected ones, and their calls and patterns are named.
 
 A small store takes the pages of two writers; each test plants one fault in it. No test needs Spark.
 """
@@ -303,7 +303,7 @@ def test_a_fault_is_named_by_one_pattern(fault: type[Store]) -> None:
     assert check.expected.num_rows == check.actual.num_rows == len(check.rows)
 
 
-def test_the_first_rows_of_pages_are_named_beside_their_operation() -> None:
+def test_the_first_rows_of_pages_are_named_with_their_operation() -> None:
     assert check_of(LosesTheFirstRow()).patterns == (
         "Only inserts are wrong (4 of 5): their rows are not there.",
         "The wrong 4 changes are the first row of each page, and no other change is wrong.",
@@ -404,7 +404,7 @@ def test_the_numbers_of_calls_count_pages_that_were_not_kept() -> None:
     pages = [(0, page((INS, i))) for i in range(20, 26)]
     check = check_of(LosesTheLastPage6(), pages, most_bytes=1)
     assert [(row.call, row.row) for row in check.rows] == [(6, 0)]
-    # Not all calls are known, and nothing is said about pages.
+    # Not all calls are known, and nothing is reported about pages.
     assert check.patterns == ()
 
 

@@ -1,4 +1,4 @@
-"""Expressions over one table, computed on pages without Spark: what the tests of the older flow's expressions share."""
+"""Expressions over one table, computed on pages without Spark: shared by the tests of the older flow's expressions."""
 
 from __future__ import annotations
 
@@ -440,10 +440,10 @@ WIDE_COLUMNS = {
     ),
     "b": ("boolean", [True, False, None]),
 }
-"""Many more: texts that one cast reads and another one does not, days and years at the ends of what there is, floats that are hard to show."""
+"""Many more: texts that one cast reads and another one does not, days and years at the limits, floats that are hard to format."""
 
 ROWS = 140
-"""Each column of the wide table is repeated up to so many rows, with a NULL behind its values; no two of their cycles are alike."""
+"""Each column of the wide table is repeated up to this number of rows, with a NULL after its values; no two cycles are alike."""
 
 
 def _read(kind: str, value: Any) -> Any:
@@ -525,7 +525,7 @@ def computed(text: str, rows: pa.Table | None = None, name: str = "v") -> tuple[
 
 
 def regexp(name: str, pattern: str) -> Any:
-    """Make the call of a function with a pattern, which need not be one that the analyzer lets through."""
+    """Build the call of a function with a pattern, even one that the analyzer refuses."""
     found = resolve(name, [VARCHAR, VARCHAR])
     assert found is not None
     return Apply(
@@ -534,7 +534,7 @@ def regexp(name: str, pattern: str) -> Any:
 
 
 def values_of(array: Any) -> list[Any]:
-    """Give values that Python can hold: days and moments, of which it knows too few, as numbers."""
+    """Return values that Python can hold: days and moments, whose range in Python is too small, as numbers."""
     array = array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array
     if pa.types.is_date32(array.type):
         array = array.cast(pa.int32())

@@ -1,4 +1,4 @@
-"""A bucket function that breaks its contract is refused before a row is sent anywhere by it."""
+"""A bucket function that violates its contract is refused before it sends a row anywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ PAGE = pa.record_batch({"id": [1, 2, 3]})
 
 
 class ShopBuckets(BucketFunction):
-    """A function of four buckets that returns what a test says."""
+    """A function of four buckets that returns the values of a test."""
 
     def __init__(self, result: Any, count: Any = 4) -> None:
         self.result, self.count = result, count
@@ -60,9 +60,7 @@ class ShopBuckets(BucketFunction):
         (None, "returned builtins.NoneType; it returns a pyarrow int32 array"),
     ],
 )
-def test_what_a_function_returns_is_refused_by_name_value_and_count(
-    result: Any, message: str
-) -> None:
+def test_a_wrong_return_value_is_refused_by_name_value_and_count(result: Any, message: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         CheckedBuckets(ShopBuckets(result)).get_buckets(PAGE)
     assert caught.value.code == "GENERIC_INTERNAL_ERROR"

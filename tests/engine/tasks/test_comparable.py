@@ -50,7 +50,7 @@ VALUES: list[tuple[pa.DataType, list[Any]]] = [
 
 
 def equal(one: Any, other: Any, *, nulls_meet: bool) -> bool:
-    """Compare two values as SQL does: NULL and NaN are equal to nothing, or to themselves."""
+    """Compare two values like SQL: NULL and NaN are equal to nothing, or to themselves."""
     if isinstance(one, dict) and isinstance(other, dict):
         return all(equal(one[name], other[name], nulls_meet=nulls_meet) for name in one)
     if isinstance(one, list) and isinstance(other, list):

@@ -1,4 +1,4 @@
-"""Marking and checking of repeated matches, against a plain count."""
+"""Marking and checking of repeated matches, compared with a plain count."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_the_current_era_marks_all_but_the_first_row_of_a_key(
 def test_batches_are_marked_one_by_one_as_all_together(
     batches: list[list[tuple[int | None, int | None]]], era: Era
 ) -> None:
-    """A target row has all of its rows in one batch, rows without a target row are in several."""
+    """A target row has all of its rows in one batch; rows without a target row are in several."""
     grouped = [
         [(None if uid is None else uid + 5 * number, case) for uid, case in rows]
         for number, rows in enumerate(batches)
@@ -84,6 +84,6 @@ def test_the_rules_agree_with_a_count_per_row(rows: list[tuple[int | None, int |
 
 
 @pytest.mark.parametrize("era", Era)
-def test_no_rows_are_no_duplicates(era: Era) -> None:
+def test_no_rows_have_no_duplicates(era: Era) -> None:
     assert len(mark_distinct(*channels([]), era)) == 0
     assert not DuplicateRule("trino", INSERTING).check(*channels([])).failing.size

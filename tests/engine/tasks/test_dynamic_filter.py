@@ -1,4 +1,4 @@
-"""Rows that no source key meets are left out while a table is read: without Spark, on pages."""
+"""Rows that no source key matches are omitted while a table is read: without Spark, on pages."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_pages_without_a_row_that_matters_are_not_given() -> None:
         (pa.array([True]), ColumnDomain((True,), low=True, high=True)),
     ],
 )
-def test_a_connector_is_told_few_keys_one_by_one_and_many_by_their_bounds(
+def test_a_connector_gets_few_keys_one_by_one_and_many_as_bounds(
     keys: pa.Array, domain: Any
 ) -> None:
     assert SourceKeys.of(keys).domain == domain

@@ -69,7 +69,7 @@ def test_a_worker_that_is_as_it_must_be_does_the_task(tmp_path):
         ),
     ],
 )
-def test_what_is_wrong_with_a_worker_is_its_record_with_a_next_step(changes, message):
+def test_a_faulty_worker_returns_a_record_with_a_next_step(changes, message):
     fragments, (record,) = delivered(**changes)
     assert fragments == []
     assert message in record.error.message
@@ -77,7 +77,7 @@ def test_what_is_wrong_with_a_worker_is_its_record_with_a_next_step(changes, mes
     assert record.error.hint
 
 
-def test_where_no_record_can_travel_it_is_an_error_that_tells_the_same():
+def test_a_worker_that_cannot_return_a_record_raises_an_equivalent_error():
     with pytest.raises(RuntimeError) as caught:
         delivered(python="2.7", record_schema=None)
     # Spark passes on the text, with more around it.
@@ -110,15 +110,15 @@ def test_where_no_record_can_travel_it_is_an_error_that_tells_the_same():
         ),
     ],
 )
-def test_a_worker_in_which_no_task_can_begin_is_told_in_a_sentence(text, message):
+def test_a_worker_that_cannot_start_tasks_is_reported_in_a_sentence(text, message):
     told = translate(RuntimeError(text), "run")
     assert told.message.startswith(message)
     assert told.code == "CONFIGURATION_INVALID"
     assert told.hint
 
 
-def test_a_changed_archive_is_loaded_anew_in_a_worker_that_has_loaded_the_former_one(tmp_path):
-    # In a process of its own, as a worker is.
+def test_a_changed_archive_is_reloaded_in_a_worker_that_loaded_the_former_one(tmp_path):
+    # In its own process, like a worker.
     code = f"""
 import hashlib, pickle, sys, types, zipfile
 sys.path.insert(0, {str(Path.cwd())!r})
@@ -145,7 +145,7 @@ print(run(first), run(second), run(first))
     assert done.stdout == "['first'] ['second'] ['first']\n"
 
 
-def test_a_mark_of_a_process_that_is_gone_is_an_orphan_and_that_of_a_living_one_is_not(tmp_path):
+def test_a_mark_of_a_dead_process_is_an_orphan_and_that_of_a_living_one_is_not(tmp_path):
     alive = put_mark(tmp_path, "q1")
     dead = put_mark(tmp_path, "q2")
     with subprocess.Popen(
@@ -162,7 +162,7 @@ def test_a_store_that_cannot_be_written_is_used_without_a_mark(tmp_path):
 
 
 @pytest.mark.parametrize("store", ["hive", "iceberg", "sqlite"])
-def test_a_mark_is_seen_by_no_listing_of_a_store_and_goes_as_an_orphan_when_its_process_is_gone(
+def test_no_listing_of_a_store_shows_a_mark_which_becomes_an_orphan_of_its_dead_process(
     tmp_path, store
 ):
     connector = StoreLocation(store, str(tmp_path)).connector()

@@ -1,4 +1,4 @@
-"""The numbers that are told of rows are those by which they find their writers."""
+"""The recorded numbers of rows are those that choose their writers."""
 
 from __future__ import annotations
 

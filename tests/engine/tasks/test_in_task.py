@@ -84,7 +84,7 @@ def test_a_small_join_goes_by_the_source_and_has_the_rest_of_a_full_one_behind(f
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool) -> None:
+def test_a_join_page_by_page_omits_source_rows_without_a_partner(full: bool) -> None:
     join = KeyJoin(((key("k"), key("s")),), expression('"w" > 2', "w"), full)
     pages = [TARGET.slice(0, 2), TARGET.slice(2, 2)]
     found = [
@@ -99,7 +99,7 @@ def test_a_join_page_by_page_leaves_out_source_rows_without_a_partner(full: bool
 @pytest.mark.each_value
 @pytest.mark.parametrize("full", [False, True])
 @pytest.mark.parametrize("rest", [None, '"w" % 2 = 0'])
-def test_where_very_many_rows_meet_they_come_in_pieces_and_those_of_a_target_row_in_one(
+def test_very_many_matches_arrive_in_pieces_with_each_target_row_in_one_piece(
     full: bool, rest: str | None
 ) -> None:
     target = pa.RecordBatch.from_pydict(
@@ -161,7 +161,7 @@ def test_a_source_that_is_larger_than_it_seemed_is_not_sent(
     ("writer", "error", "told"),
     [(0, None, 1), (1, None, 0), (1, ExecutionError("out of memory"), 1)],
 )
-def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_wrong_in_it_alone(
+def test_the_first_writer_reports_unmatched_rows_and_another_one_only_its_own_error(
     monkeypatch: pytest.MonkeyPatch, writer: int, error: ExecutionError | None, told: int
 ) -> None:
     monkeypatch.setattr(replicated, "task_partition", lambda: writer)
@@ -208,7 +208,7 @@ def test_the_first_writer_tells_of_unmatched_rows_and_another_one_what_has_gone_
     assert len(stored_reports) == told
 
 
-def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either() -> None:
+def test_writers_refuse_two_packings_of_a_source() -> None:
     schema = pa.schema([("a", pa.int64())])
     told = replicated._Messages()
     for number in range(2):
@@ -221,7 +221,7 @@ def test_writers_that_were_told_of_two_packings_of_a_source_do_not_take_either()
         )
 
 
-def test_a_task_of_the_next_stage_computes_with_the_answers_that_it_was_told() -> None:
+def test_a_task_of_the_next_stage_computes_with_the_answers_it_received() -> None:
     answers = pa.RecordBatch.from_pydict({"$q0": [3], "$q1": [[{"v": 1}, {"v": 4}]]})
     told = replicated._Messages()
     told.take_matched(0, bytes(16) + np.packbits([True, False, False, False]).tobytes())

@@ -115,7 +115,7 @@ def test_every_writer_has_the_rows_of_its_partitions_in_their_order(
         ('"id"', ["a", None], "CONSTRAINT_VIOLATION"),
     ],
 )
-def test_what_a_sender_cannot_compute_reaches_the_driver_as_its_record(
+def test_an_error_of_a_sender_reaches_the_driver_as_its_record(
     tmp_path: Path, text: str, parts: list[str | None], code: str
 ) -> None:
     sent = list(sender(str(tmp_path), text)(arriving(parts)))

@@ -1,4 +1,4 @@
-"""Source rows are found by their keys, whatever the keys are like."""
+"""Source rows are found by their keys, for keys of any form."""
 
 from __future__ import annotations
 
@@ -96,11 +96,11 @@ def test_the_width_of_whole_numbers_does_not_matter() -> None:
 
 
 def test_numbers_far_below_the_smallest_key_do_not_turn_into_keys() -> None:
-    # HIGHEST + 1 above the lowest number there is what it was counted from.
+    # HIGHEST + 1 above the lowest number is the start of the count.
     assert found([pa.array([LOWEST, LOWEST + 5])], [pa.array([HIGHEST - 5, HIGHEST])]) == []
 
 
-def test_a_key_of_many_rows_gives_them_all_in_their_order() -> None:
+def test_a_key_of_many_rows_returns_all_in_their_order() -> None:
     assert found([pa.array([9, 7, 9])], [pa.array([9, 9, 8, 9])]) == [
         (0, 0),
         (0, 1),
@@ -113,7 +113,7 @@ def test_a_key_of_many_rows_gives_them_all_in_their_order() -> None:
 
 @pytest.fixture(params=["one hash for all", "two hashes"])
 def bad_hash(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Have all hashes collide, or those of every other row."""
+    """Let all hashes collide, or those of every other row."""
     count = 1 if request.param == "one hash for all" else 2
 
     def hashes(columns: list[pa.Array], rows: int) -> np.ndarray:
@@ -179,7 +179,7 @@ def test_a_slice_of_a_column_is_read_from_its_own_beginning() -> None:
     assert found([texts.slice(3)], [texts.slice(2)]) == [(0, 1), (1, 2)]
 
 
-def test_an_index_without_rows_gives_no_pairs() -> None:
+def test_an_index_without_rows_returns_no_pairs() -> None:
     for kind in (pa.int64(), pa.string(), pa.decimal128(10, 2)):
         empty, nulls = pa.array([], kind), pa.nulls(3, kind)
         for source in (empty, nulls):
@@ -188,7 +188,9 @@ def test_an_index_without_rows_gives_no_pairs() -> None:
 
 @pytest.mark.parametrize("copies", [1, 3])
 @pytest.mark.parametrize("count", [1 << 14, (1 << 14) + 1])
-def test_the_index_holds_at_most_24_bytes_a_row_beside_the_keys(count: int, copies: int) -> None:
+def test_the_index_needs_at_most_24_bytes_a_row_in_addition_to_the_keys(
+    count: int, copies: int
+) -> None:
     keys = pa.array([f"customer-{number // copies}" for number in range(count)])
     for column in (keys, pa.array(np.arange(count) // copies)):
         assert KeyIndex([column]).nbytes <= 24 * count + 64
@@ -203,7 +205,7 @@ def test_texts_of_one_length_meet_those_among_texts_of_many_lengths(length: int)
         assert found([pa.array(source)], [pa.array(target)]) == pairs([source], [target])
 
 
-def test_by_several_sets_of_keys_all_pairs_of_a_row_come_in_one_piece_and_once() -> None:
+def test_all_pairs_of_a_row_by_several_key_sets_are_in_one_piece_and_unique() -> None:
     source = [pa.array(np.arange(40) % 4), pa.array(np.arange(40) % 5)]
     page = [pa.array(np.arange(200) % 8), pa.array(np.arange(200) % 7)]
     pieces = list(

@@ -1,4 +1,4 @@
-"""Expressions on pages: they mean what they mean in the flow of MERGE, fail as they fail there, or are refused."""
+"""Expressions on pages: they have the meaning and the errors of the flow of MERGE, or are refused."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ from tests.engine.tasks.page_expressions import (
     [("v", table(), "page_expressions.txt"), ("w", wide_table(), "page_expressions_wide.txt")],
     ids=["v", "w"],
 )
-def test_expressions_on_pages_give_what_spark_gives_for_values_that_trip_implementations_up(
+def test_expressions_on_pages_match_spark_for_values_that_trip_implementations_up(
     spark: Any, name: str, rows: pa.Table, file: str
 ) -> None:
     expressions = Path(__file__).with_name(file).read_text("utf-8").splitlines()
@@ -75,7 +75,7 @@ def test_expressions_on_pages_give_what_spark_gives_for_values_that_trip_impleme
         ("5e-324", "4.9E-324"),
     ],
 )
-def test_a_double_is_shown_with_the_fewest_digits_that_tell_it_as_java_does_from_19_on(
+def test_a_double_is_shown_with_the_fewest_distinguishing_digits_like_java_from_19_on(
     number: str, shown: str
 ) -> None:
     rows = table().slice(0, 1).set_column(6, "d", pa.array([float(number)]))
@@ -228,9 +228,7 @@ def test_the_clock_of_a_statement_shows_one_moment_wherever_it_is_asked() -> Non
         ("CAST(j AS varchar(1))", "INVALID_CAST_ARGUMENT", "Value -2 cannot be represented as varchar(1)"),
     ],
 )  # fmt: skip
-def test_what_fails_on_a_page_fails_with_trinos_code_and_words(
-    text: str, code: str, message: str
-) -> None:
+def test_a_failure_on_a_page_has_trinos_code_and_words(text: str, code: str, message: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         computed(text)
     assert caught.value.code == code
@@ -249,7 +247,7 @@ def test_what_fails_on_a_page_fails_with_trinos_code_and_words(
         "j = 0 OR j IS NULL OR 10 / j > 100",
     ],
 )
-def test_what_is_guarded_is_not_computed(text: str) -> None:
+def test_guarded_expressions_are_not_computed(text: str) -> None:
     rows = (
         table().filter(pa.compute.is_in(table().column("b"), pa.array([False])))
         if text.startswith("b")
@@ -291,14 +289,14 @@ def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -
         ("CAST(n AS decimal(38,2)) / 3", "the quotient of decimal(38,2) and decimal(10,0)"),
     ],
 )
-def test_what_is_not_known_to_mean_the_same_is_refused(text: str, what: str) -> None:
+def test_expressions_without_a_proven_equivalent_are_refused(text: str, what: str) -> None:
     tree, _ = tree_of(text)
     with pytest.raises(UnprintableError) as caught:
         PagePrinter().value(tree)
     assert what in str(caught.value)
 
 
-def test_the_column_that_failed_is_told_when_several_are_computed() -> None:
+def test_the_failed_column_of_several_is_named() -> None:
     first, symbols = tree_of("i + 1")
     second, _ = tree_of("10 / j")
     page = table().slice(1, 3).combine_chunks().to_batches()[0].rename_columns(symbols)
@@ -333,11 +331,11 @@ def test_rows_of_many_pages_are_filtered_at_once_and_stay_in_their_pages(
     evaluator = PageEvaluator(PageProgram(where))
     wanted = [evaluator.filter(page).to_pydict() for page in pages]
     found = list(evaluator.filtered([pages[0].slice(0, 0), *pages]))
-    assert str([page.to_pydict() for page in found]) == str(wanted)  # NaN is not itself
+    assert str([page.to_pydict() for page in found]) == str(wanted)  # NaN is not equal to itself
     assert list(evaluator.filtered([])) == []
 
 
-def test_of_many_pages_the_first_row_that_a_condition_cannot_be_computed_for_is_told() -> None:
+def test_the_first_row_whose_condition_cannot_be_computed_is_reported_among_many_pages() -> None:
     tree, symbols = tree_of("10 / (j - 1) > 2")
     whole = table().combine_chunks().to_batches()[0].rename_columns(symbols)
     names = dict.fromkeys(references(tree), "j")
@@ -458,13 +456,13 @@ def test_a_page_without_rows_is_neither_filtered_nor_projected() -> None:
     assert evaluator.filter(page) is page
 
 
-def test_an_error_that_nobody_knows_names_the_other_flow() -> None:
+def test_an_unknown_error_names_the_other_flow() -> None:
     error = translated("INTERNAL Error: something else")
     assert error.code == "GENERIC_INTERNAL_ERROR"
     assert "flow='merge'" in (error.hint or "")
 
 
-def test_without_duckdb_a_sentence_names_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_missing_duckdb_is_reported_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     with pytest.raises(
         SetupError, match="DuckDB is not installed, which computes conditions and values on pages"
@@ -497,7 +495,7 @@ def test_columns_may_have_the_names_that_pages_use_themselves() -> None:
     assert [array.to_pylist() for array in evaluator.project(kept)] == [[11, 12], [11, 15]]
 
 
-def test_a_parameter_that_stands_for_a_long_text_does_not_catch_a_column() -> None:
+def test_a_parameter_for_a_long_text_does_not_capture_a_column() -> None:
     import duckdb
 
     text = once(lambda x: f'CASE WHEN {x} = 60 THEN "v1_0" ELSE {x} END', "+".join(['"v1_0"'] * 60))
@@ -505,7 +503,7 @@ def test_a_parameter_that_stands_for_a_long_text_does_not_catch_a_column() -> No
 
 
 def test_a_process_that_another_thread_starts_lives_on_after_a_page_was_computed() -> None:
-    # With preexec_fn, as PySpark starts Java, Python runs in the child before the program does.
+    # With preexec_fn, as PySpark starts Java, Python runs in the child before the program.
     computed("i % 5 + j")
     with ThreadPoolExecutor(1) as another:
         started = another.submit(

@@ -1,4 +1,4 @@
-"""Rows that are sent by their keys: each goes to one task, all of one key to the same, whatever type the key has on either side."""
+"""Rows sent by their keys: each goes to one task, all rows of one key to the same one, for any type of the key on either side."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def sent(
     batches: int = 3,
     folder: str | None = None,
 ) -> dict[int, list[dict[str, Any]]]:
-    """Send the rows of a query; give what each task gets."""
+    """Send the rows of a query; return the rows of each task."""
     table = pa.table(columns)
     arriving = [
         batch.rename_columns([f"c{i}" for i in range(len(columns))])
@@ -129,7 +129,7 @@ def test_a_row_with_a_null_among_its_keys_meets_nothing() -> None:
 
 
 def test_rows_are_parted_together_and_pages_numbered(monkeypatch: pytest.MonkeyPatch) -> None:
-    """However small the pages are that arrive, a task sends few cells."""
+    """A task sends few cells even if arriving pages are small."""
     monkeypatch.setattr(partitioned, "_SENT_ROWS", 400)
     keys = pa.table({"c0": np.arange(1000)}).to_batches(max_chunksize=10)
     schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])

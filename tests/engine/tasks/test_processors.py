@@ -1,4 +1,4 @@
-"""The pages of both processors, as the document lays them out."""
+"""The pages of both processors, in the layout of the document."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ def test_rows_where_nothing_fired_never_leave(paradigm: RowChangeParadigm) -> No
 
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
-def test_rows_produced_tells_which_output_belongs_to_which_input(
+def test_rows_produced_maps_outputs_to_inputs(
     paradigm: RowChangeParadigm,
 ) -> None:
     processor = processor_of(paradigm)

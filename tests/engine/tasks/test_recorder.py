@@ -1,4 +1,4 @@
-"""What a task records is small, however large its pages are: it travels to the driver."""
+"""The record of a task is small, even for large pages: it travels to the driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from rowmerge_nb.engine.tasks.recorder import EVERY_ROW, Recorder
 from rowmerge_nb.spi.page import PageLayout
 
 
-def test_of_a_stored_page_the_first_rows_travel_and_no_others() -> None:
+def test_only_the_first_rows_of_a_stored_page_travel() -> None:
     page = pa.record_batch({"id": range(100_000), "operation": pa.array([1] * 100_000, pa.int8())})
     recorder = Recorder(0, 10)
     for _ in range(2):
@@ -23,7 +23,7 @@ def test_of_a_stored_page_the_first_rows_travel_and_no_others() -> None:
     assert len(pickle.dumps(recorder.record)) < 10_000
 
 
-def test_only_of_sampled_rows_is_told_how_they_were_placed() -> None:
+def test_only_sampled_rows_have_a_record_of_their_placement() -> None:
     layout = PageLayout(1)
     page = pa.record_batch({"id": range(100)})
     produced, cases = np.full(100, 1), np.zeros(100, np.int32)
@@ -34,7 +34,7 @@ def test_only_of_sampled_rows_is_told_how_they_were_placed() -> None:
     assert [part.numbers for part in recorder.record.sampled] == [pa.array([7, 8, 9])]
 
 
-def test_of_large_rows_fewer_are_sampled_and_one_of_each_clause_at_least() -> None:
+def test_fewer_large_rows_are_sampled_with_at_least_one_per_clause() -> None:
     page = pa.record_batch(
         {"text": ["x" * 4_000_000] * 8, "operation": pa.array([1] * 8, pa.int8())}
     )

@@ -1,4 +1,4 @@
-"""Rows as hashes, bags of them, and what an audit does with these in tasks: all without Spark."""
+"""Rows as hashes, bags of hashes, and their use by an audit in tasks: all without Spark."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_a_slice_has_the_hashes_of_its_rows(kind: pa.DataType, values: list[Any]
     assert row_hashes([column.slice(2, 2)], len(column.slice(2, 2))).tolist() == hashes[2:4]
 
 
-def test_there_is_one_zero_and_one_nan() -> None:
+def test_zero_and_nan_are_unique() -> None:
     column = pa.array([0.0, -0.0, float("nan"), -float("nan")])
     assert len(set(row_hashes([column], 4).tolist())) == 2
 

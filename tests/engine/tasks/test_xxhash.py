@@ -1,4 +1,4 @@
-"""The hash of rows within a task is Spark's own."""
+"""The hash of rows within a task is that of Spark."""
 
 from __future__ import annotations
 

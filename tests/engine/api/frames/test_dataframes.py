@@ -1,4 +1,4 @@
-"""Values of pandas, Polars, Arrow and Python go in and come out exactly, or are refused by column, row and value."""
+"""Values of pandas, Polars, Arrow and Python are read and returned exactly, or refused by column, row and value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WIDE = 10**37
 
 
 def id_of(value: object) -> str:
-    """Return a name for a value, the same in every process: addresses in memory are not part of it."""
+    """Return a name for a value that is the same in every process, without addresses in memory."""
     return re.sub(r"0x[0-9a-f]+", "0x", ascii(value))[:40]
 
 
@@ -254,7 +254,7 @@ def test_arrow_arrays_come_out_as_they_went_in(
     read = whole_frame("f", pa.table({"v": given}))
     assert read.table is not None
     assert str(read.columns[0].type) == sql_type
-    # NaN equals nothing, itself neither.
+    # NaN equals nothing, not even itself.
     assert [str(value) for value in read.table["v"].to_pylist()] == [
         str(value) for value in expected
     ]
@@ -396,7 +396,7 @@ def test_nanoseconds_that_are_two_keys_never_become_one() -> None:
         Engine().register("t", frame)
 
 
-def test_names_of_columns_are_texts_and_the_index_is_no_column() -> None:
+def test_column_names_are_text_and_the_index_is_not_a_column() -> None:
     frame = pd.DataFrame([[1, 2, 3]], columns=[0, ("a", "b"), ""], index=pd.Index([7], name="i"))
     assert [column.name for column in whole_frame("f", frame).columns] == ["0", "('a', 'b')", ""]
 
@@ -412,7 +412,7 @@ def test_names_and_texts_that_cannot_be_written_are_escaped_or_refused() -> None
 
 
 @pytest.mark.parametrize("names", [["a", "A"], ["a", "a"], [1, "1"]])
-def test_a_name_that_several_columns_have_is_refused_alone(names: list[Any]) -> None:
+def test_only_a_name_shared_by_several_columns_is_refused(names: list[Any]) -> None:
     read = read_frame("f", pd.DataFrame([[1, 2, 3]], columns=[*names, "b"]))
     (error,) = read.refused.values()
     assert (error.code, [column.name for column in read.columns]) == (

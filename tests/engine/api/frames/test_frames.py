@@ -1,4 +1,4 @@
-"""Statements over DataFrames: columns without a value, columns that are refused, names of frames."""
+"""Statements over DataFrames: columns without a value, refused columns, names of frames."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_columns_without_a_value_are_inserted_and_compared_as_null(engine: Engin
     ]
 
 
-def test_what_is_a_number_is_not_compared_with_an_array_of_nothing(engine: Engine) -> None:
+def test_a_number_is_not_compared_with_an_array_without_a_type(engine: Engine) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run("UPDATE t SET n = (SELECT max(l) FROM u)", namespace={"u": EMPTY})
     assert caught.value.code == "TYPE_MISMATCH"
@@ -178,7 +178,7 @@ def test_a_column_that_is_refused_is_refused_where_it_is_named(
     )
 
 
-def test_a_frame_is_named_letter_by_letter_where_another_differs_in_case_alone(
+def test_a_frame_is_matched_by_exact_case_if_another_name_differs_only_in_case(
     engine: Engine,
 ) -> None:
     frames = {"My_DF": pd.DataFrame({"a": [1]}), "my_DF": pd.DataFrame({"a": [2]})}

@@ -1,4 +1,4 @@
-"""Values of the notebook that are no sources: the error says how they become some."""
+"""Values of the notebook that are not sources: the error names how to convert them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from rowmerge_nb import Engine, RowMergeError
         (pl.DataFrame({"id": [1]}).lazy(), "news = news.collect()"),
     ],
 )
-def test_a_value_that_is_no_dataframe(value: Any, code: str) -> None:
+def test_a_value_that_is_not_a_dataframe_is_refused(value: Any, code: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         Engine().run("SELECT * FROM News", namespace={"news": value})
     assert (caught.value.code, (caught.value.hint or "")[-len(code) :]) == ("TABLE_NOT_FOUND", code)

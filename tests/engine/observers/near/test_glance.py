@@ -1,4 +1,4 @@
-"""A glance at keys finds all that a report would tell of, and most of what it lets pass is near to nothing."""
+"""A glance at keys finds everything that a report would name, and most keys that it skips are near to nothing."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def seen(source: list[Any], target: list[Any], *types: Type) -> bool:
         ("item-1001", "item-1002", False),
     ],
 )
-def test_keys_that_are_written_otherwise_are_seen(
+def test_differently_written_keys_are_seen(
     source: str | None, target: str | None, near: bool
 ) -> None:
     assert seen([source], [target]) is near
 
 
-def test_where_both_sides_are_empty_nothing_is_near() -> None:
+def test_nothing_is_near_if_both_sides_are_empty() -> None:
     assert not seen([], [])
     assert not seen(["Dave"], [])
     assert not seen([("Dave", 1)], [], VARCHAR, BIGINT)

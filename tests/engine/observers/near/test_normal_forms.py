@@ -1,4 +1,4 @@
-"""Normal forms of texts: what is told to separate two of them does, nothing less does, and without it they are equal."""
+"""Normal forms of texts: the named difference separates two of them, no smaller one does, and without it they are equal."""
 
 from __future__ import annotations
 
@@ -27,12 +27,12 @@ TEXT_KINDS = tuple(Difference)[:5]
 
 
 def lowered(text: str) -> str:
-    """Lower case as the SQL function has it, character by character: Python looks at neighbours."""
+    """Lower case like the SQL function, character by character: Python looks at neighboring characters."""
     return str(pc.utf8_lower(pa.scalar(text)).as_py())
 
 
 def applied(kinds: tuple[Difference, ...], text: str) -> object:
-    """Take away what kinds of difference are about, by other means than those that are tested."""
+    """Remove differences of these kinds by other means than the code under test."""
     if Difference.TRAILING_BLANKS in kinds:
         text = text.rstrip(BLANKS)
     if Difference.LEADING_BLANKS in kinds:
@@ -53,7 +53,7 @@ def form(text: str) -> str:
     return str(normal_form(pa.array([text]))[0])
 
 
-# Without a capital I with a dot: what it is in lower case depends on whether it is composed, so that it has no one form.
+# Without a capital I with a dot: its lower case depends on whether it is composed, so it has no single form.
 BASES = st.one_of(
     st.text("aAbÄäéÅßıΣσς日", min_size=1, max_size=5),
     st.decimals(
@@ -65,7 +65,7 @@ BASES = st.one_of(
 
 @st.composite
 def variants(draw: st.DrawFn) -> tuple[str, str]:
-    """Give two ways in which one text may be written."""
+    """Return two spellings of one text."""
     base = draw(BASES)
 
     def variant() -> str:
@@ -128,7 +128,7 @@ def test_texts_that_some_kinds_of_difference_make_equal_have_one_normal_form(
         ("same", "same", ""),
     ],
 )
-def test_what_separates_two_texts(one: str, other: str, kinds: str) -> None:
+def test_differences_that_separate_two_texts_are_named(one: str, other: str, kinds: str) -> None:
     assert form(one) == form(other)
     assert ", ".join(separated(one, other)) == kinds
 
@@ -149,7 +149,7 @@ def test_texts_that_are_not_the_same_have_other_normal_forms(one: str, other: st
     assert form(one) != form(other)
 
 
-def test_null_has_no_normal_form_and_is_told_beside_null() -> None:
+def test_null_has_no_normal_form_and_null_beside_null_is_a_difference() -> None:
     assert normal_form(pa.array([None], pa.string())).to_pylist() == [None]
     [bits] = differences(pa.array([None], pa.string()), pa.array([None], pa.string())).tolist()
     assert kinds_of(bits) == (Difference.NULL,)

@@ -1,4 +1,4 @@
-"""The nearest keys of rows without a partner: every reason by a case, and random sides compared with a search row by row."""
+"""The nearest keys of rows without a partner: a case for every reason, and random sides compared with a search row by row."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ KINDS = {str: VARCHAR, int: BIGINT}
 def looked_for(
     source: list[Any], target: list[Any], *types: Type, conditions: tuple[Condition, ...] = ()
 ) -> NearKeys:
-    """Look for near keys among rows whose columns are all keys, and of the target's also a number ``v``, its place."""
+    """Search near keys among rows of key columns only; the target also has a number ``v``, its position."""
     return near_keys(*sides(source, target, *types, conditions=conditions))
 
 
 def sides(
     source: list[Any], target: list[Any], *types: Type, conditions: tuple[Condition, ...] = ()
 ) -> tuple[On, SideRows, SideRows]:
-    """Give what is searched."""
+    """Return the searched rows."""
     kinds = types or (VARCHAR,)
     terms = tuple(NearTerm(f"t.k{i} = s.k{i}") for i in range(len(kinds))) + tuple(
         NearTerm("v", key=False) for _ in conditions
@@ -98,7 +98,7 @@ def test_the_nearest_key_and_what_separates_it(
     assert (told(row)[0], told(row)[1]) == (expected[0], expected[1])
 
 
-def test_null_beside_null_is_near_and_null_alone_is_told_by_itself() -> None:
+def test_null_is_near_to_null_and_has_no_nearest_text() -> None:
     both, alone = looked_for([None], [None]), looked_for([None], ["a"])
     assert both.source is not None
     assert both.source.told[0].nearest == (None,)
@@ -108,9 +108,7 @@ def test_null_beside_null_is_near_and_null_alone_is_told_by_itself() -> None:
     assert alone.source.counts == ()
 
 
-def test_target_rows_that_no_source_row_matches_are_told_where_they_are_near_to_one_that_has_a_partner_too() -> (
-    None
-):
+def test_an_unmatched_target_row_may_be_near_a_source_row_with_a_partner() -> None:
     near = looked_for(["Dave"], ["Dave", "DAVE", "Zoe"])
     assert near.source is not None
     assert near.target is not None
@@ -119,7 +117,7 @@ def test_target_rows_that_no_source_row_matches_are_told_where_they_are_near_to_
     assert (row.key, row.nearest, row.taken) == (("DAVE",), ("Dave",), True)
 
 
-def test_rows_that_are_there_several_times_are_counted() -> None:
+def test_repeated_rows_are_counted() -> None:
     near = looked_for(["Dave ", "Dave "], ["Dave"] * 40 + ["Ed"])
     assert near.source is not None
     assert near.target is not None
@@ -138,7 +136,7 @@ def test_crowds_of_one_normal_form_on_both_sides_do_not_multiply() -> None:
     assert (near.source.counts[0].rows, near.target.counts[0].rows) == (3_000, 3_000)
 
 
-def test_of_several_keys_it_is_told_which_is_separated() -> None:
+def test_the_separated_key_of_several_is_named() -> None:
     near = looked_for(
         [("EU", 1), ("eu ", 2), ("EU", None), ("XX", 9)],
         [("EU", 5), ("EU", 2), ("YY", 8)],
@@ -158,7 +156,7 @@ def test_of_several_keys_it_is_told_which_is_separated() -> None:
     }
 
 
-def test_one_letter_of_one_of_several_keys() -> None:
+def test_one_letter_differs_in_one_of_several_keys() -> None:
     near = looked_for([("Karol", 1), ("Karol", 2)], [("Carol", 1)], VARCHAR, BIGINT)
     assert near.source is not None
     assert [told(row) for row in near.source.told] == [(("Carol", 1), "letter"), (None, "")]
@@ -237,7 +235,7 @@ def condition(value: int) -> Condition:
     return Condition(Apply(BOOLEAN, ">", (Column(BIGINT, "v"), Constant(BIGINT, str(value)))), 1)
 
 
-def test_a_key_that_is_there_but_for_another_condition_says_so() -> None:
+def test_a_key_that_exists_but_fails_another_condition_is_reported_as_such() -> None:
     near = looked_for(["Dave", "Ed ", "Ann"], ["Dave", "Ed", "Ann"], conditions=(condition(1),))
     assert near.source is not None
     assert [(row.row, told(row), row.answers) for row in near.source.told] == [
@@ -247,14 +245,14 @@ def test_a_key_that_is_there_but_for_another_condition_says_so() -> None:
     assert near.source.counts == ()
 
 
-def test_of_several_rows_the_one_that_the_other_conditions_are_true_for_is_nearer() -> None:
+def test_the_nearest_of_several_rows_satisfies_the_other_conditions() -> None:
     near = looked_for(["Ed "], ["Ed", "Ed"], conditions=(condition(0),))
     assert near.source is not None
     assert [(row.answers, row.alike) for row in near.source.told] == [((Answer.TRUE,), 2)]
     assert near.source.counts[0].rows == 1
 
 
-def test_more_pairs_of_equal_keys_than_are_looked_at_are_told_as_a_sentence(
+def test_pairs_of_equal_keys_beyond_the_limit_are_reported_in_a_sentence(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(search, "MOST_PAIRS", 9)
@@ -262,7 +260,7 @@ def test_more_pairs_of_equal_keys_than_are_looked_at_are_told_as_a_sentence(
         looked_for(["a"] * 4, ["a"] * 4, conditions=(condition(0),))
 
 
-def test_one_letter_is_not_looked_for_in_more_text_than_the_bound(
+def test_one_letter_is_not_searched_in_text_beyond_the_bound(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(search, "MOST_LETTERS", 9)
@@ -270,11 +268,11 @@ def test_one_letter_is_not_looked_for_in_more_text_than_the_bound(
     assert near.source is not None
     assert not near.letters
     assert near.source.told[0].nearest is None
-    # Numbers have no letters, so nothing was left out.
+    # Numbers have no letters, so nothing was omitted.
     assert looked_for([1], [2], INTEGER).letters
 
 
-def test_the_first_rows_are_told_those_with_a_near_key_before_others(
+def test_the_first_rows_are_listed_with_near_keys_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(search, "MOST_TOLD", 3)
@@ -284,7 +282,7 @@ def test_the_first_rows_are_told_those_with_a_near_key_before_others(
     assert sum(count.rows for count in near.source.counts) == 2
 
 
-def test_what_the_engine_has_matched_is_not_told_as_unmatched() -> None:
+def test_rows_matched_by_the_engine_are_not_reported_as_unmatched() -> None:
     keys = On((NearTerm("k"),), (Key(Column(VARCHAR, "t"), Column(VARCHAR, "s"), 0),), ())
     source = SideRows(
         pa.RecordBatch.from_pydict({"s": ["Ed ", "Al "]}),
@@ -318,7 +316,7 @@ TEXTS = st.one_of(
     st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12),
     st.lists(st.tuples(TEXTS, st.integers(0, 2)), max_size=12),
 )
-def test_rows_without_a_partner_are_all_told_and_near_keys_are_there(
+def test_all_rows_without_a_partner_are_listed_with_near_keys(
     source: list[Any], target: list[Any]
 ) -> None:
     near = looked_for(source, target, VARCHAR, BIGINT)

@@ -1,4 +1,4 @@
-"""A second opinion: DuckDB and PostgreSQL run the same statement over the same rows."""
+"""A second opinion: DuckDB and PostgreSQL run the same statement on the same rows."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def engine(spark: Any) -> Iterator[Engine]:
         yield made
 
 
-def test_duckdb_agrees_and_the_report_says_so(engine: Engine) -> None:
+def test_duckdb_agrees_and_the_report_confirms_it(engine: Engine) -> None:
     result = engine.run(MERGE, namespace={"news": NEWS}, verify="duckdb")
     assert result.verification is not None
     assert result.verification.state == "agrees"
@@ -75,7 +75,7 @@ def test_postgresql_agrees_on_every_kind_of_statement(
     )
 
 
-def test_a_disagreement_is_told_with_its_rows_and_the_statement_stays(
+def test_a_disagreement_is_reported_with_its_rows_and_the_statement_stays(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     change = DuckDBVerifier.change
@@ -111,7 +111,7 @@ def test_two_clauses_on_one_row_are_another_rule_not_a_difference(engine: Engine
         ),
     ],
 )
-def test_what_cannot_be_compared_is_told_and_the_statement_is_done(
+def test_an_impossible_comparison_is_reported_and_the_statement_completes(
     engine: Engine, sql: str, message: str
 ) -> None:
     result = engine.run(sql, verify="duckdb")
@@ -130,9 +130,7 @@ def test_the_other_engine_reads_the_rows_of_values_itself(engine: Engine) -> Non
     assert result.verification.state == "agrees", result.verification.message
 
 
-def test_a_server_that_is_not_named_is_told(
-    engine: Engine, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_server_name_is_reported(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("ROWMERGE_POSTGRES", raising=False)
     verification = engine.run("DELETE FROM t WHERE id = 1", verify="postgresql").verification
     assert verification is not None
@@ -140,7 +138,7 @@ def test_a_server_that_is_not_named_is_told(
     assert "set ROWMERGE_POSTGRES" in verification.message
 
 
-def test_a_server_that_does_not_answer_is_told_without_its_password(engine: Engine) -> None:
+def test_an_unreachable_server_is_reported_without_its_password(engine: Engine) -> None:
     address = "postgresql://me:secret@127.0.0.1:1/none"
     verification = engine.run("DELETE FROM t WHERE id = 1", verify=address).verification
     assert verification is not None
@@ -179,7 +177,7 @@ def test_translation_keeps_trinos_meaning() -> None:
         column_type(parse_type("array(integer)"), "duckdb")
 
 
-def test_what_returning_gives_is_not_asked_of_the_other_engine(engine: Engine) -> None:
+def test_the_other_engine_is_not_asked_for_the_rows_of_returning(engine: Engine) -> None:
     sql = f"{MERGE} RETURNING merge_action(), old.v"
     result = engine.run(sql, namespace={"news": NEWS}, verify="duckdb", dialect="extended")
     assert result.verification is not None
@@ -202,7 +200,7 @@ def test_an_interrupt_before_the_statement_ends_it(
         assert engine.table("t").equals(TARGET)
 
 
-def test_an_interrupt_behind_the_commit_is_told_with_the_change_that_is_there(
+def test_an_interrupt_after_the_commit_is_reported_with_the_committed_change(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     interrupts = (
@@ -225,7 +223,7 @@ def test_an_interrupt_behind_the_commit_is_told_with_the_change_that_is_there(
         assert engine.table("t")["v"].to_pylist() == [number] * 3
 
 
-def test_an_interrupt_behind_a_rehearsal_tells_of_no_change(
+def test_an_interrupt_after_a_rehearsal_reports_no_change(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(DuckDBVerifier, "change", raising(KeyboardInterrupt()))
@@ -237,7 +235,7 @@ def test_an_interrupt_behind_a_rehearsal_tells_of_no_change(
 
 @pytest.mark.trial
 @pytest.mark.slow
-def test_duckdb_makes_of_an_interrupt_what_is_taken_for_one() -> None:
+def test_an_interrupt_within_duckdb_is_recognized() -> None:
     import duckdb
 
     connection = duckdb.connect()

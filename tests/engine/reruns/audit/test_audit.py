@@ -1,4 +1,4 @@
-"""Audits: what agrees, which rows differ and why, by states of stores and by the rows themselves; and what is refused."""
+"""Audits: agreement, differing rows and their reasons, by states of stores and by the rows themselves; and refusals."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ def causes(audit: Audit) -> list[tuple[Cause, int, int]]:
     return [(one.cause, one.rows, one.of) for one in audit.explanations]
 
 
-# -- what differs
+# -- differences
 
 
-def test_the_rows_that_a_merge_leaves_agree_in_whatever_order(engine: Engine) -> None:
+def test_the_rows_of_a_merge_agree_in_any_order(engine: Engine) -> None:
     audit = audited(engine, RIGHT[::-1])
     assert audit.agrees
     assert audit.sentence == "AGREES: memory.default.t holds the 5 rows that this MERGE leaves."
@@ -111,7 +111,7 @@ def test_a_doubled_row_is_there_too_often(engine: Engine) -> None:
     assert "id = 3: is there 2 times too often" in str(audit)
 
 
-def test_another_value_is_told_beside_the_one_that_ought_to_be_there(engine: Engine) -> None:
+def test_another_value_is_reported_beside_the_expected_one(engine: Engine) -> None:
     audit = audited(engine, [(1, "ann", 99), *RIGHT[1:]])
     [row] = audit.rows
     assert (row.fate, row.missing[0]["n"], row.unexpected[0]["n"], row.before[0]["n"]) == (
@@ -125,13 +125,13 @@ def test_another_value_is_told_beside_the_one_that_ought_to_be_there(engine: Eng
     assert list(told["row"]) == ["missing", "unexpected"]
 
 
-def test_rows_that_no_difference_explains_are_said_to_be_so(engine: Engine) -> None:
+def test_unexplained_rows_are_reported_as_unexplained(engine: Engine) -> None:
     audit = audited(engine, [row for row in RIGHT if row[0] != 3])
     assert not audit.explanations
     assert "No known difference explains these rows" in str(audit)
 
 
-def test_all_rows_are_counted_and_some_are_told(engine: Engine) -> None:
+def test_all_rows_are_counted_and_some_are_listed(engine: Engine) -> None:
     audit = engine.audit(
         "t", before=BEFORE, after=BEFORE[:0], statement=MERGE, namespace={"s": SOURCE}, rows=2
     )
@@ -140,7 +140,7 @@ def test_all_rows_are_counted_and_some_are_told(engine: Engine) -> None:
     assert "and 3 rows more" in str(audit)
 
 
-# -- what explains it
+# -- explanations
 
 
 def test_null_keys_that_match_are_recognized(engine: Engine) -> None:
@@ -173,7 +173,7 @@ def test_a_condition_that_was_not_applied_is_recognized(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize(("name", "cause"), [("ANN", Cause.CASE), ("ann  ", Cause.PADDING)])
-def test_keys_that_are_equal_elsewhere_are_recognized(
+def test_keys_equal_only_in_the_other_engine_are_recognized(
     engine: Engine, name: str, cause: Cause
 ) -> None:
     source = pa.table({"id": pa.array([1], pa.int64()), "name": [name], "n": pa.array([5])})
@@ -241,11 +241,11 @@ def test_fractions_that_are_cut_off_and_not_rounded_are_recognized(
     assert causes(audit) == [(Cause.FRACTIONS, 4, 4)]
     assert sentence in audit.explanations[0].sentence
     assert "truncate(s.n)" in audit.explanations[0].statement
-    # A number that is two away has nothing to do with it.
+    # A number that differs by two is unrelated.
     assert causes(audited(engine, [(1, "ann", 8), *right[1:]], statement, **given)) == []
 
 
-def test_a_row_that_where_does_not_choose_is_told_with_its_values(engine: Engine) -> None:
+def test_a_row_not_selected_by_where_is_reported_with_its_values(engine: Engine) -> None:
     before = pa.table({"id": [1, 2], "n": pa.array([None, 5], pa.int64())})
     audit = audited(engine, [], "DELETE FROM t WHERE n > 3", before=before)
     [row] = audit.rows
@@ -326,7 +326,7 @@ def test_versions_of_a_store_are_audited_and_nothing_is_written(
 
 @pytest.mark.parametrize("catalog", ["memory", "lake"])
 @pytest.mark.on_spark
-def test_a_source_that_has_changed_since_is_read_as_it_was(stores: Engine, catalog: str) -> None:
+def test_a_source_changed_since_is_read_in_its_former_state(stores: Engine, catalog: str) -> None:
     name, source = f"{catalog}.default.t", f"{catalog}.default.s"
     filled(stores, name)
     stores.run(f"CREATE TABLE {source} (id bigint, v varchar)")
@@ -346,7 +346,7 @@ def test_a_source_that_has_changed_since_is_read_as_it_was(stores: Engine, catal
     assert not stores.audit(**states, source={source: pa.table({"id": [2], "v": ["X"]})}).agrees
 
 
-def test_a_source_without_versions_is_said_to_be_read_as_it_is(stores: Engine) -> None:
+def test_a_source_without_versions_is_reported_as_read_in_its_current_state(stores: Engine) -> None:
     filled(stores, "memory.default.t")
     stores.run("CREATE TABLE lite.main.s (id bigint, v varchar)")
     statement = UPSERT.format(t="t", s="lite.main.s")
@@ -445,7 +445,7 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
     assert told[60_500].journeys[0].operation.name == "INSERT"
 
 
-# -- what is refused
+# -- refusals
 
 
 @pytest.mark.parametrize(
@@ -536,7 +536,7 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
         ),
     ],
 )
-def test_what_is_wrong_is_told_with_the_next_step(
+def test_wrong_arguments_are_reported_with_the_next_step(
     engine: Engine, arguments: dict[str, Any], code: str, message: str, hint: str | None
 ) -> None:
     engine.register("t", BEFORE)
@@ -589,7 +589,7 @@ def test_a_store_that_keeps_nothing_is_refused(stores: Engine) -> None:
     assert caught.value.code == "NOT_SUPPORTED"
 
 
-def test_a_statement_that_fails_on_the_table_as_it_was_says_so(engine: Engine) -> None:
+def test_a_statement_that_fails_on_the_former_table_reports_it(engine: Engine) -> None:
     with pytest.raises(RowMergeError) as caught:
         audited(engine, [], "UPDATE t SET n = n / (id - id)")
     assert (caught.value.code, caught.value.line) == ("DIVISION_BY_ZERO", 1)
@@ -603,12 +603,12 @@ def test_a_closed_engine_is_refused(spark: Any) -> None:
         made.audit("t", before=BEFORE, after=BEFORE, statement="DELETE FROM t")
 
 
-def test_what_the_moment_decides_is_told(engine: Engine) -> None:
+def test_time_dependent_functions_are_reported(engine: Engine) -> None:
     audit = audited(engine, [], "UPDATE t SET name = CAST(current_date AS varchar)")
     assert any("asks for current_date" in notice for notice in audit.notices)
 
 
-def test_a_report_is_saved_for_its_owner_alone(engine: Engine, tmp_path: Path) -> None:
+def test_a_report_is_readable_only_by_its_owner(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "audit.html"
     audited(engine, RIGHT[1:]).save_html(file)
     assert "DIFFERS" in file.read_text("utf-8")

@@ -1,4 +1,4 @@
-"""The statement as other engines may have read it: what is changed in its text, and what is not."""
+"""The statement as other engines may have read it: changed and unchanged parts of its text."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def variants(sql: str, cause: Cause) -> list[str]:
     return [variant.statement for variant in variants_of(parse(sql)) if variant.cause is cause]
 
 
-def test_all_equalities_of_on_are_written_otherwise_and_nothing_else() -> None:
+def test_only_the_equalities_of_on_are_rewritten() -> None:
     [text] = variants(MERGE, Cause.NULL_KEYS)
     assert (
         "(t.a IS NOT DISTINCT FROM s.a) AND (t.b IS NOT DISTINCT FROM lower(s.b)) AND t.c > s.c"
@@ -25,7 +25,7 @@ def test_all_equalities_of_on_are_written_otherwise_and_nothing_else() -> None:
     assert text.split("\n")[1:] == MERGE.split("\n")[1:]
 
 
-def test_each_equality_can_be_written_otherwise_alone() -> None:
+def test_each_equality_can_be_rewritten_separately() -> None:
     [case] = [variant for variant in variants_of(parse(MERGE)) if variant.cause is Cause.CASE]
     assert [
         "(lower(t.a) = lower(s.a)) AND t.b = lower(s.b)" in part.statement for part in case.parts
@@ -53,7 +53,7 @@ def test_conditions_are_taken_as_true_where_they_are_unknown_or_everywhere() -> 
 COLUMNS = {"a": True, "n": True, "b": False}
 
 
-def test_what_integers_take_is_cut_off_and_so_are_casts_to_them() -> None:
+def test_assignments_and_casts_to_integers_have_truncated_variants() -> None:
     def fractions(sql: str) -> list[str]:
         return [
             one.statement

@@ -1,4 +1,4 @@
-"""The lab on Spark: its numbers against independent counts, its budget, its file, interrupts."""
+"""The lab on Spark: its numbers compared with independent counts, its budget, its file, interrupts."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ SMALL = {"store": ["delta", "hive"], "share": [0.1], "locality": [0.0]}
 
 @pytest.fixture(autouse=True)
 def temporary_folder(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: Any) -> None:
-    """Tests in other processes do not make private folders here."""
+    """Tests in other processes do not create private folders here."""
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path_factory.mktemp("temporary")))
 
 
@@ -77,7 +77,7 @@ def iceberg_files(store: Any, table: str) -> tuple[int, int, int]:
 
 
 def hive_files(store: Any, table: str) -> tuple[int, int, int]:
-    """Count all files of buckets: nothing is compacted, so that all are live."""
+    """Count all files of buckets: nothing is compacted, so all are live."""
     files = list((store._folder / "warehouse" / table).rglob("bucket_*"))
     deletes = [file for file in files if file.parent.name.startswith("delete_delta")]
     return len(files), sum(file.stat().st_size for file in files), len(deletes)
@@ -106,7 +106,7 @@ def test_its_numbers_are_those_of_logs_manifests_and_disks(engine: Engine) -> No
                 assert (step.full_read_files, step.full_read_bytes) == (files, size)
                 assert step.files_to_merge == to_merge
                 if point.store != "delta":
-                    # Nothing is rewritten, so what a statement adds is what it has written.
+                    # Nothing is rewritten, so a statement adds exactly what it has written.
                     assert step.full_read_bytes - previous == step.bytes_written
                 previous = step.full_read_bytes
             assert run.bytes_written == sum(step.bytes_written for step in run.steps)
@@ -116,7 +116,7 @@ def test_its_numbers_are_those_of_logs_manifests_and_disks(engine: Engine) -> No
         stores.remove()
 
 
-def test_a_grid_gives_a_frame_a_page_and_advice_with_numbers(
+def test_a_grid_yields_a_frame_a_page_and_advice_with_numbers(
     engine: Engine, tmp_path: Path
 ) -> None:
     folders = private_folders()
@@ -180,7 +180,7 @@ def test_a_second_call_goes_on_where_the_budget_ended(engine: Engine, tmp_path: 
     file = tmp_path / "lab.jsonl"
     grid = {**SMALL, "share": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]}
     began = time.monotonic()
-    # With the pauses, the budget ends before the grid on a machine of any speed.
+    # With the pauses, the budget ends before the grid on any machine.
     first = engine.lab(
         grid=grid, rows=ROWS, seconds=4, results=file, progress=lambda _: time.sleep(0.5)
     )

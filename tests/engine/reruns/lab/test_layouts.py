@@ -68,7 +68,7 @@ def files(engine: Engine, name: str) -> dict[str, Any]:
 
 
 def truth(engine: Engine, name: str) -> list[tuple[int, int]]:
-    """Run each statement, count the files that its commit removed and that it read, and take it back."""
+    """Run each statement, count the files that it read and those removed by its commit, and undo it."""
     recorder = SplitRecorder(engine._catalogs.connectors[name.split(".", maxsplit=1)[0]])
     counts = []
     for statement in STATEMENTS:

@@ -1,4 +1,4 @@
-"""What is raised below a statement under Trino's names, with a next step."""
+"""Errors raised below a statement under Trino's names, with a next step."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def free_port() -> int:
         return int(found.getsockname()[1])
 
 
-def test_a_java_process_that_is_gone_is_told_as_such() -> None:
+def test_an_ended_java_process_is_reported_as_such() -> None:
     py4j = {"__name__": "py4j.clientserver"}
     exec("def send():\n    raise ConnectionRefusedError(111, 'Connection refused')", py4j)
     send: Any = py4j["send"]
@@ -38,7 +38,7 @@ def test_a_java_process_that_is_gone_is_told_as_such() -> None:
     assert "ROWMERGE_DRIVER_MEMORY" in error.hint
 
 
-def test_a_spark_connect_server_that_is_gone_says_what_to_do() -> None:
+def test_a_lost_spark_connect_server_is_reported_with_a_remedy() -> None:
     gone = type("SparkConnectGrpcException", (Exception,), {})(
         "[INVALID_HANDLE.SESSION_CHANGED] The handle is invalid."
     )
@@ -80,7 +80,7 @@ def test_a_repeated_key_of_memory_is_answered_by_merge() -> None:
     assert str(with_next_step(error).hint).startswith("Each key may come once. `MERGE` updates")
 
 
-def test_a_null_is_answered_by_coalesce_whatever_its_code_and_who_raises_it() -> None:
+def test_any_refused_null_is_answered_by_coalesce() -> None:
     hint = str(null_refusal("name").error("run").next_step)
     assert "COALESCE" in hint
     nulls = pa.table({"name": pa.array([None], pa.string())})

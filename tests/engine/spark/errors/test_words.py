@@ -1,4 +1,4 @@
-"""What readers are shown of an error that Trino reports where the statement begins: the word that it is about."""
+"""Errors that Trino reports at the beginning of the statement show readers the word that they are about."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def engine() -> Any:
         ("-- a comment\nDELETE FROM acounts", (2, 1), "acounts"),
     ],
 )
-def test_the_carets_stand_under_the_word_and_the_error_keeps_the_place_that_trino_reports(
+def test_the_carets_are_under_the_word_and_the_error_keeps_trinos_position(
     engine: Engine, statement: str, reported: tuple[int | None, int | None], word: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

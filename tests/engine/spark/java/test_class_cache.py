@@ -1,4 +1,4 @@
-"""Which class cache a Java may use, and when one is trusted; files stand in for those that Java writes."""
+"""The class caches that a Java may use, and when one is trusted; plain files replace those that Java writes."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ JAVA = Java(Path("/opt/java"), 25, "JAVA_HOME")
 
 
 def cache_in(home: Path, name: str = "fits") -> ClassCache:
-    """A cache's place in a home that is there."""
+    """The location of a cache in an existing home."""
     home.mkdir(mode=0o700, exist_ok=True)
     (home / "configuration").mkdir(exist_ok=True)
     return ClassCache(home, name, 25, home)
 
 
 def made(cache: ClassCache, content: bytes = CONTENT) -> ClassCache:
-    """Make it as its maker does: beside, sealed, renamed."""
+    """Create it like its maker: beside, sealed, renamed."""
     directory = cache.home / "making-1"
     directory.mkdir(mode=0o700)
     (directory / "classes").write_bytes(content)
@@ -47,7 +47,7 @@ def reason(found: Any) -> str:
     return found.reason
 
 
-def test_what_was_sealed_is_trusted_and_what_is_missing_is_not(tmp_path):
+def test_a_sealed_cache_is_trusted_and_a_missing_one_is_not(tmp_path):
     cache = cache_in(tmp_path / "home")
     assert reason(cache.trouble()) == "there is none yet"
     assert made(cache).trouble() is None
@@ -77,7 +77,7 @@ def write(name: str, content: bytes) -> Any:
         pytest.param(lambda directory: directory.chmod(0o755), id="open to others"),
     ],
 )
-def test_what_was_damaged_is_not_trusted(tmp_path, damage):
+def test_a_damaged_cache_is_not_trusted(tmp_path, damage):
     cache = made(cache_in(tmp_path / "home"))
     damage(cache.directory)
     assert str(cache.directory) in reason(cache.trouble())
@@ -90,7 +90,7 @@ def test_the_cache_of_another_build_is_not_trusted_with_its_own_seal_either(tmp_
     assert "damaged, or another's" in reason(fits.trouble())
 
 
-def test_one_whose_file_is_gone_or_a_link_is_not_trusted(tmp_path):
+def test_a_cache_whose_file_is_missing_or_a_link_is_not_trusted(tmp_path):
     cache = made(cache_in(tmp_path / "home"))
     (cache.directory / "classes").unlink()
     assert reason(cache.trouble()) == "there is none yet"
@@ -100,7 +100,7 @@ def test_one_whose_file_is_gone_or_a_link_is_not_trusted(tmp_path):
     assert "cannot be used" in reason(cache.trouble())
 
 
-def test_what_lies_in_sparks_configuration_directory_is_told(tmp_path):
+def test_files_in_sparks_configuration_directory_are_reported(tmp_path):
     cache = made(cache_in(tmp_path / "home"))
     (cache.configuration / "spark-defaults.conf").touch()
     found = cache.trouble()
@@ -190,11 +190,11 @@ def test_another_java_or_another_spark_has_another_cache(tmp_path, monkeypatch):
         ({}, {"HOME": ""}, "no home directory"),
     ],
 )
-def test_what_keeps_java_from_a_cache_is_told(tmp_path, conf, variables, told):
+def test_obstacles_to_a_java_cache_are_reported(tmp_path, conf, variables, told):
     assert told in reason(class_cache_of(JAVA, conf, environ(tmp_path, **variables)))
 
 
-def test_an_old_java_without_an_archive_of_its_own_uses_none(tmp_path):
+def test_an_old_java_without_an_archive_uses_no_cache(tmp_path):
     old = Java(tmp_path, 17, "JAVA_HOME")
     assert "no archive" in reason(class_cache_of(old, {}, environ(tmp_path)))
     (tmp_path / "lib" / "server").mkdir(parents=True)
@@ -204,7 +204,7 @@ def test_an_old_java_without_an_archive_of_its_own_uses_none(tmp_path):
     assert cache.use_options().startswith("-XX:SharedArchiveFile=")
 
 
-def test_what_cannot_be_looked_at_is_a_reason_and_no_error(tmp_path, monkeypatch):
+def test_an_inaccessible_cache_is_a_reason_and_not_an_error(tmp_path, monkeypatch):
     (tmp_path / "gone.jar").symlink_to(tmp_path / "nowhere")
     monkeypatch.setattr(module, "_jars", lambda: tmp_path)
     assert "gone.jar" in reason(class_cache_of(JAVA, {}, environ(tmp_path)))
@@ -231,7 +231,7 @@ def test_a_path_with_a_space_is_quoted_as_spark_reads_it(tmp_path):
     assert f"-XX:ErrorFile='{tmp_path}/a home/crash.log'" in cache.use_options()
 
 
-def test_what_is_left_over_goes_and_the_three_last_used_stay(tmp_path):
+def test_leftovers_are_removed_and_the_three_last_used_caches_stay(tmp_path):
     home = tmp_path / "home"
     caches = [made(cache_in(home, f"c{number}")) for number in range(5)]
     gone = made(ClassCache(home, "gone", 25, tmp_path / "no spark"))
@@ -251,7 +251,7 @@ def test_what_is_left_over_goes_and_the_three_last_used_stay(tmp_path):
     assert not gone.directory.exists()
 
 
-def test_to_use_a_cache_is_to_be_the_last_to_go(tmp_path):
+def test_using_a_cache_makes_it_the_last_to_be_removed(tmp_path):
     cache = made(cache_in(tmp_path / "home"))
     os.utime(cache.directory / "seal.json", (1, 1))
     cache.mark_used()

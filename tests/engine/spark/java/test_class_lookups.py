@@ -1,4 +1,4 @@
-"""Java looks the classes up once that PySpark asks for at every call."""
+"""Java looks up the classes that PySpark requests in every call only once."""
 
 from __future__ import annotations
 
@@ -36,6 +36,6 @@ def test_a_statement_looks_no_class_up(
     assert names == []
 
 
-def test_without_a_view_of_java_there_is_nothing_to_look_up() -> None:
+def test_nothing_is_looked_up_without_a_view_of_java() -> None:
     """A session of Spark Connect has none."""
     keep_java_classes(object())

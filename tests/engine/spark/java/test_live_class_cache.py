@@ -1,4 +1,4 @@
-"""A class cache that Java has written: Java starts with it, and survives what can become of it."""
+"""A class cache written by Java: Java starts with it, and survives any damage to it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rowmerge_nb import doctor
 print(check.state, check.detail)
 """
 
-# What a statement answers; whether Java was given a cache; whether a cache is there afterwards.
+# The answer of a statement; whether Java got a cache; whether a cache exists afterwards.
 STATEMENT = """
 import os, subprocess
 from rowmerge_nb import default_engine, doctor
@@ -84,8 +84,8 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     )
     assert run(removing, home) == ["[2]", "used", "missing"]
 
-    # Damaged, and sealed as if it were right: Java dies of it, is started once more without, and the cache is gone. (A file that
-    # is too short Java 25 notices itself, and starts without it.)
+    # Damaged, and sealed as if correct: Java dies, is started again without it, and the cache is removed. (Java 25 detects a file
+    # that is too short by itself, and starts without it.)
     content = (kept / "classes").read_bytes()
     directory.mkdir(mode=0o700)
     middle = len(content) // 3
@@ -100,7 +100,7 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
     assert "Java died" in (directory.parent / f"{directory.name}.log").read_text()
     assert not list(home.glob("hs_err*")), "a user's directory gets nothing of it"
 
-    # Damaged, and seen to be so: Java does not see it.
+    # Damaged, and detected as such: Java does not see it.
     shutil.copytree(kept, directory)
     directory.chmod(0o700)
     (directory / "classes").chmod(0o600)
@@ -112,9 +112,9 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
 
 @pytest.mark.long
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
-def test_java_ends_with_whoever_wants_the_cache_also_while_it_writes(tmp_path):
+def test_java_ends_with_the_process_that_requested_the_cache_even_while_writing_it(tmp_path):
     def writing() -> list[str]:
-        """The making directories in the arguments of processes that live."""
+        """The making directories in the arguments of living processes."""
         commands = []
         for entry in Path("/proc").glob("[0-9]*/cmdline"):
             with suppress(OSError):
@@ -135,7 +135,7 @@ def test_java_ends_with_whoever_wants_the_cache_also_while_it_writes(tmp_path):
         [sys.executable, "-c", PREPARE], env=environment, stdout=subprocess.DEVNULL
     ) as parent:
         deadline = time.monotonic() + 120
-        # Java writes when the statements are done; a first file of it is there then.
+        # Java writes after the statements; its first file exists then.
         while (
             not list(tmp_path.glob("rowmerge_nb/class-caches/making-*/classes*"))
             and time.monotonic() < deadline

@@ -1,4 +1,4 @@
-"""How a class cache is made, and when; with processes that stand in for Java."""
+"""How and when a class cache is made; other processes replace Java."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def cache(tmp_path: Path) -> ClassCache:
 
 
 def stand_in(monkeypatch: pytest.MonkeyPatch, run: Any) -> list[str]:
-    """Have something else do what the two processes do; gives what they were to do."""
+    """Replace the work of the two processes; return their orders."""
     asked: list[str] = []
 
     def instead(order: Any) -> tuple[str, bool]:
@@ -51,7 +51,7 @@ def test_a_cache_is_recorded_then_proved_then_sealed_and_made_once(cache, monkey
 
 
 @pytest.mark.parametrize("purpose", ["record", "prove"])
-def test_what_fails_leaves_nothing_but_a_log(cache, monkeypatch, purpose):
+def test_a_failure_leaves_only_a_log(cache, monkeypatch, purpose):
     stand_in(monkeypatch, lambda order: ("SIGBUS", order["purpose"] != purpose))
     with pytest.raises(SetupError, match=f"the Java that was to {purpose} it failed") as caught:
         make_class_cache(cache, {})
@@ -66,7 +66,7 @@ def test_what_fails_leaves_nothing_but_a_log(cache, monkeypatch, purpose):
     assert not list(cache.home.glob("making-*"))
 
 
-def test_what_is_whole_is_there_also_where_nothing_could_be_made(cache, monkeypatch):
+def test_a_whole_cache_is_used_even_if_none_could_be_made(cache, monkeypatch):
     stand_in(monkeypatch, lambda order: ("", True))
     make_class_cache(cache, {})
     monkeypatch.setattr(module, "free_memory", lambda: 0)
@@ -87,7 +87,7 @@ def test_only_what_a_cache_has_to_fit_reaches_the_process_that_records_it(cache,
     assert [order["conf"] for order in orders] == [{"spark.driver.memory": "4g"}] * 2
 
 
-def test_what_lies_in_sparks_configuration_directory_is_told_before_anything_runs(
+def test_files_in_sparks_configuration_directory_are_reported_before_anything_runs(
     cache, monkeypatch
 ):
     asked = stand_in(monkeypatch, lambda order: ("", True))
@@ -99,7 +99,7 @@ def test_what_lies_in_sparks_configuration_directory_is_told_before_anything_run
     assert not asked
 
 
-def test_why_none_is_made_by_itself(cache, monkeypatch):
+def test_reasons_for_making_no_cache_are_named(cache, monkeypatch):
     monkeypatch.setenv("CI", "true")
     assert "CI is set" in why_not_in_background(cache)
     monkeypatch.delenv("CI")
@@ -114,7 +114,7 @@ def test_a_damaged_one_is_replaced(cache, monkeypatch):
     assert cache.trouble() is None
 
 
-def test_of_two_makers_the_second_is_told(cache, monkeypatch):
+def test_the_second_of_two_makers_is_reported(cache, monkeypatch):
     began, may_end = threading.Event(), threading.Event()
 
     def wait(order: Any) -> tuple[str, bool]:
@@ -133,7 +133,7 @@ def test_of_two_makers_the_second_is_told(cache, monkeypatch):
     assert cache.trouble() is None
 
 
-def test_without_memory_or_disk_to_spare_nothing_is_begun(cache, monkeypatch):
+def test_nothing_is_begun_without_spare_memory_or_disk(cache, monkeypatch):
     asked = stand_in(monkeypatch, lambda order: ("", True))
     monkeypatch.setattr(module, "free_memory", lambda: 1 << 30)
     with pytest.raises(SetupError, match=r"needs 2 GiB of memory, and 1\.0 GiB are free") as caught:
@@ -152,7 +152,7 @@ def test_without_memory_or_disk_to_spare_nothing_is_begun(cache, monkeypatch):
 @pytest.mark.skipif(
     not Path("/proc/self").exists(), reason="there is no directory that not even root may write to"
 )
-def test_a_home_that_cannot_be_written_is_told(monkeypatch):
+def test_an_unwritable_home_is_reported(monkeypatch):
     stand_in(monkeypatch, lambda order: ("", True))
     with pytest.raises(SetupError, match="cannot be made in '/proc/home'") as caught:
         make_class_cache(ClassCache(Path("/proc/home"), "fits", 25, Path("/")), {})
@@ -216,7 +216,7 @@ time.sleep(60)
 
 @pytest.mark.not_quick
 @pytest.mark.skipif(not Path("/proc/self").exists(), reason="processes are looked for in /proc")
-def test_the_recording_process_ends_with_whoever_started_it():
+def test_the_recording_process_ends_with_its_starter():
     def lives(process: int) -> bool:
         status = Path(f"/proc/{process}/status")
         return status.exists() and "State:\tZ" not in status.read_text()
@@ -242,7 +242,9 @@ def class_cache_check() -> Any:
     return check
 
 
-def test_the_doctor_says_why_there_is_none_and_whether_one_comes_by_itself(tmp_path, monkeypatch):
+def test_the_doctor_names_the_reason_for_a_missing_cache_and_whether_one_will_be_made(
+    tmp_path, monkeypatch
+):
     monkeypatch.setenv("ROWMERGE_CLASS_CACHE", "on")
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.delenv("CI", raising=False)
@@ -276,8 +278,10 @@ def test_the_doctors_argument_is_checked():
         doctor(prepare="yes")  # type: ignore[arg-type]
 
 
-def test_an_interrupt_ends_the_child_leaves_nothing_and_is_told_in_a_sentence(cache, monkeypatch):
-    """The child is a real one, which would sleep for a minute; its process group is gone when the error is there."""
+def test_an_interrupt_ends_the_child_leaves_nothing_and_is_reported_in_a_sentence(
+    cache, monkeypatch
+):
+    """The child is real and would sleep for a minute; its process group has ended when the error is raised."""
     from rowmerge_nb.engine.spark.java import class_cache, runtime
     from rowmerge_nb.machine import doctor
 

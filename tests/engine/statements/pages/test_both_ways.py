@@ -1,4 +1,4 @@
-"""Queries whose answers DuckDB and Spark must agree on, over a table of all types with awkward values, and over an empty one."""
+"""Queries on which DuckDB and Spark must agree, over a table of all types with awkward values and over an empty one."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ ANSWERS = [
     "SELECT c, count(*) FROM (SELECT (SELECT count(*) FROM {t} q WHERE q.b = p.b) AS c FROM {t} p) GROUP BY c ORDER BY 1",
     "WITH z AS (SELECT i, count(*) AS c FROM {t} GROUP BY i) SELECT p.i, p.c, q.c FROM z p JOIN z q ON p.i = q.i ORDER BY 1",
 ]
-"""Queries that DuckDB answers whatever the rows are."""
+"""Queries that DuckDB answers for any rows."""
 LEFT_TO_SPARK = [
     "SELECT 10 / i FROM {t}",
     "SELECT i + 1 FROM {t}",
@@ -253,7 +253,7 @@ NOT_ASKED = {
     "SELECT id FROM {t} WHERE x IN (SELECT x FROM {t})": "IN a query of floating point numbers",
     "SELECT p.id FROM {t} p JOIN {t} q ON p.a = q.a": "= of array(integer)",
 }
-"""Queries that could fail in one engine alone, or be slow."""
+"""Queries that could fail in one engine only, or be slow."""
 
 
 @pytest.fixture(scope="module")
@@ -266,7 +266,7 @@ def engine(spark: Any) -> Iterator[Engine]:
 
 
 def outcome(engine: Engine, sql: str, off: frozenset[str] = frozenset()) -> tuple[object, str]:
-    """Return the columns, or the error, of a query; and what the plan says of who executed it."""
+    """Return the columns or the error of a query, and the plan's statement of who executed it."""
     try:
         result = engine.run(sql, rules_off=off)
     except RowMergeError as error:
@@ -275,7 +275,7 @@ def outcome(engine: Engine, sql: str, off: frozenset[str] = frozenset()) -> tupl
         )
     table = result.table
     assert table is not None
-    # Years that Python does not know, and NaN, are compared by their texts.
+    # Years outside Python's range and NaN are compared by their texts.
     columns = [
         repr(c.cast(pa.int64()).to_pylist() if pa.types.is_timestamp(c.type) else c.to_pylist())
         for c in table.columns
@@ -285,23 +285,23 @@ def outcome(engine: Engine, sql: str, off: frozenset[str] = frozenset()) -> tupl
 
 @pytest.mark.parametrize("table", ["t", "empty"])
 @pytest.mark.parametrize("sql", ANSWERS)
-def test_duckdb_gives_the_rows_and_types_that_spark_gives(
-    engine: Engine, sql: str, table: str
-) -> None:
+def test_duckdb_returns_the_rows_and_types_of_spark(engine: Engine, sql: str, table: str) -> None:
     found, executed = outcome(engine, sql.format(t=table))
     assert executed.startswith("Here DuckDB executes the query")
     assert found == outcome(engine, sql.format(t=table), frozenset({"query_on_pages"}))[0]
 
 
 @pytest.mark.parametrize("sql", LEFT_TO_SPARK)
-def test_what_duckdb_may_answer_otherwise_spark_answers(engine: Engine, sql: str) -> None:
+def test_spark_executes_queries_that_duckdb_might_answer_differently(
+    engine: Engine, sql: str
+) -> None:
     found, executed = outcome(engine, sql.format(t="t"))
     assert executed.startswith("Here Spark executes the query: DuckDB has left it to Spark: ")
     assert found == outcome(engine, sql.format(t="t"), frozenset({"query_on_pages"}))[0]
 
 
 @pytest.mark.parametrize("sql", NOT_ASKED)
-def test_duckdb_is_not_asked_for_joins_that_could_end_otherwise(engine: Engine, sql: str) -> None:
+def test_duckdb_does_not_get_joins_that_could_end_differently(engine: Engine, sql: str) -> None:
     plan = engine.run(sql.format(t="t"), dry_run=True).trace.plan
     assert plan[0].details == (
         f"Here Spark executes the query: pages cannot be asked for {NOT_ASKED[sql]}",
