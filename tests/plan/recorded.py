@@ -1,4 +1,4 @@
-"""Plans that EXPLAIN of Trino 483 printed, and ours of the same statements, brought into one form."""
+"""Plans printed by EXPLAIN of Trino 483, and our plans of the same statements, in a common form."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ STATEMENTS: Mapping[str, Any] = {statement["id"]: statement for statement in REC
 DIFFERENCES: Mapping[str, str] = json.loads(
     (Path(__file__).parent / "differences.json").read_text(encoding="utf-8")
 )
-"""Per statement whose plan differs: why."""
+"""The reason per statement with a different plan."""
 
 FUSED = {
     "ScanFilterProject": ("Project", "Filter", "TableScan"),
@@ -31,13 +31,13 @@ FUSED = {
     "ScanFilter": ("Filter", "TableScan"),
     "FilterProject": ("Filter",),
 }
-"""Operators that Trino prints as one, and the nodes that they are made of."""
+"""Operators that Trino prints as one, and the nodes that they consist of."""
 COMPARED = ("MergeProcessor", "Filter", "MarkDistinct", "Project")
 
 
 @dataclass(frozen=True)
 class Node:
-    """A node of a plan: its name, its output columns where they are compared, and the nodes below."""
+    """A node of a plan: its name, its compared output columns, and its children."""
 
     name: str
     layout: tuple[str, ...]
@@ -45,12 +45,12 @@ class Node:
 
 
 def recorded_plan(statement: str) -> Node:
-    """Give a plan of Trino without the exchanges of its cluster, with fused operators taken apart, the target on the left."""
+    """Return a plan of Trino without the exchanges of its cluster, with fused operators taken apart, the target on the left."""
     return _recorded(STATEMENTS[statement]["logical"])[0]
 
 
 def _recorded(lines: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
-    """Make trees out of lines that stand below each other by depth."""
+    """Build trees from lines indented by depth."""
     nodes = []
     starts = (
         [i for i, line in enumerate(lines) if line["depth"] == lines[0]["depth"]] if lines else []
@@ -62,7 +62,7 @@ def _recorded(lines: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
             continue
         names = FUSED.get(line["name"], (line["name"].replace("LocalExchange", "Exchange"),))
         if line["name"] == "ScanFilter" and "filterPredicate" not in line["args"]:
-            names = ("TableScan",)  # a dynamic filter is what a join tells its scan at run time
+            names = ("TableScan",)  # a dynamic filter is passed by a join to its scan at run time
         if names[0] == "LeftJoin":
             names, sources = ("RightJoin",), sources[::-1]
         layout = tuple(_symbol(name) for name, _ in line["layout"])
@@ -73,12 +73,12 @@ def _recorded(lines: Sequence[Mapping[str, Any]]) -> tuple[Node, ...]:
 
 
 def _symbol(name: str) -> str:
-    """Give a recorded symbol the name that it has here."""
+    """Return the name used here for a recorded symbol."""
     return {"field": "row_id"}.get(name, re.sub(r"^case_number_\d+$", "case_number", name))
 
 
 def our_plan(engine: Engine, statement: str) -> Node:
-    """Give our logical plan of a statement."""
+    """Return our logical plan of a statement."""
     records = engine.explain(STATEMENTS[statement]["sql"], kind="LOGICAL").trace.plan
     by_id = {record.id: record for record in records}
 
@@ -90,7 +90,7 @@ def our_plan(engine: Engine, statement: str) -> Node:
 
 
 def comparable(plan: Node, *, above_join: bool = True) -> Node:
-    """Leave out layouts that say nothing: of scans and joins, which Trino prunes and Spark prunes here when it plans."""
+    """Omit layouts without information: of scans and joins, which Trino prunes and Spark prunes here when it plans."""
     joins = plan.name.endswith("Join")
     sources = tuple(
         comparable(source, above_join=above_join and not joins) for source in plan.sources
@@ -104,7 +104,7 @@ def _over_scan(plan: Node) -> bool:
 
 
 def recorded_engine() -> Engine:
-    """Make an engine with the recorded statements' tables."""
+    """Create an engine with the recorded statements' tables."""
     engine = Engine(schema="gold", era="current")
     for name, table in RECORDED["tables"].items():
         columns = [pa.field(column[0], parse_type(column[1]).arrow) for column in table["columns"]]

@@ -1,4 +1,4 @@
-"""Which columns Spark's texts name."""
+"""The columns named by Spark's texts."""
 
 from __future__ import annotations
 

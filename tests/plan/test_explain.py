@@ -1,4 +1,4 @@
-"""What plans tell of themselves as plain data: facts are fields, and no text has to be read back for them."""
+"""Plans describe themselves as plain data: facts are fields, and no text must be parsed for them."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_every_column_that_decides_the_place_of_a_row_has_a_channel_of_its_own(e
         ("WHEN MATCHED THEN DO NOTHING", "nothing"),
     ],
 )
-def test_what_a_clause_writes_are_the_columns_that_it_names(clause: str, writes: str) -> None:
+def test_columns_written_by_a_clause_are_those_that_it_names(clause: str, writes: str) -> None:
     clauses = build_report(planned(clause)).clauses
     assert clauses is not None
     assert clauses.rows[0].writes == writes

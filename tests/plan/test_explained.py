@@ -1,4 +1,4 @@
-"""What EXPLAIN prints: queries by their nodes, fragments with their exchanges, forms; compared with what Trino printed where that is recorded."""
+"""The output of EXPLAIN: queries as nodes, fragments with their exchanges, forms; compared with Trino's recorded output."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def recorded() -> Engine:
 
 
 def lines(engine: Engine, sql: str, kind: str = "LOGICAL") -> list[str]:
-    """Give a plan without layouts and what a scan calls its columns, its branches as blanks."""
+    """Return a plan without layouts and column names of scans, its branches as blanks."""
     text = str(engine.explain(sql, kind=kind))
     kept = (
         line
@@ -49,7 +49,7 @@ def lines(engine: Engine, sql: str, kind: str = "LOGICAL") -> list[str]:
 
 
 def nodes(engine: Engine, sql: str) -> list[str]:
-    """Give the nodes of a logical plan without its root, each with its brackets."""
+    """Return the nodes of a logical plan without its root, each with its brackets."""
     return [line.strip() for line in lines(engine, sql)[1:] if "[" in line and " := " not in line]
 
 
@@ -399,7 +399,7 @@ def test_the_last_node_of_a_source_names_what_executes_it(
     assert "the query" not in str(engine.explain(merge, kind="LOGICAL"))
 
 
-# -- as Trino printed it
+# -- as printed by Trino
 
 
 def names(node: dict[str, Any]) -> list[str]:
@@ -453,12 +453,12 @@ def test_expressions_are_printed_as_trino_prints_them() -> None:
         for detail in expected["plan"]["details"]
     ]
     assert ours["details"][2] == recorded[2]
-    # Trino turns sums of constants round, and counts in bigint: sequence(0, 19) is array(bigint) there and here.
+    # Trino reorders sums of constants, and counts in bigint: sequence(0, 19) is array(bigint) there and here.
     assert ours["details"][1] == recorded[1]
 
 
 def fragments(printed: str) -> list[tuple[str, str, list[str]]]:
-    """Give of each fragment how it is spread, how its rows travel on, and its nodes."""
+    """Return for each fragment its distribution, its outgoing partitioning, and its nodes."""
     found = []
     for part in printed.split("\n\n"):
         head, _, output, *rest = part.split("\n")
@@ -477,7 +477,7 @@ def fragments(printed: str) -> list[tuple[str, str, list[str]]]:
 
 
 def split(names: list[str]) -> list[str]:
-    """Take apart the operators that are printed as one; a dynamic filter is what a join tells its scan at run time."""
+    """Take apart operators that are printed as one; a join passes a dynamic filter to its scan at run time."""
     parts = {
         "ScanProject": ["Project", "TableScan"],
         "ScanFilterProject": ["Project", "Filter", "TableScan"],
@@ -487,7 +487,7 @@ def split(names: list[str]) -> list[str]:
 
 
 def _of_inserts(partitioning: str) -> str:
-    """Leave out Iceberg's layout of changed rows: the tables in memory here have none."""
+    """Omit Iceberg's layout of changed rows: the tables in memory here have none."""
     found = re.sub(r", update = iceberg:.*partitionStructFields=\[[^\]]*\]\]", "", partitioning)
     return found if found == partitioning else found.replace(", field]", "]")
 
@@ -541,7 +541,7 @@ def test_a_join_of_two_large_tables_has_the_fragments_that_trino_printed(
 def compared(
     recorded: Engine, statement: str, rules_off: tuple[str, ...]
 ) -> list[tuple[str, str, list[str]]]:
-    """Give our fragments, the keys of a join's exchanges under the symbols that Trino has for them."""
+    """Return our fragments, the keys of a join's exchanges under Trino's symbols."""
     return fragments(str(recorded.explain(STATEMENTS[statement]["sql"], rules_off=rules_off)))
 
 

@@ -78,7 +78,7 @@ FORMS = [
 
 
 @pytest.mark.parametrize(("sql", "settings", "form"), FORMS)
-def test_the_form_of_a_full_join_lets_no_match_of_a_target_row_be_elsewhere(
+def test_the_form_of_a_full_join_keeps_all_matches_of_a_target_row_together(
     sql: str, settings: RuleSettings, form: tuple[str, bool, bool]
 ) -> None:
     plan = planned(sql, settings, rules_off=["change_in_task"])

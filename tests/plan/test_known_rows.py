@@ -1,4 +1,4 @@
-"""How many rows there would be: what is exact, what is a bound, what is not known, without anything being run."""
+"""Row counts of a dry run: exact, bounded or unknown, without running anything."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_rows_of_a_query(engine: Engine, query: str, rows: str) -> None:
         "SELECT v, count(*) FROM t GROUP BY v",
     ],
 )
-def test_what_is_told_is_what_comes_out(engine: Engine, query: str, spark: Any) -> None:
+def test_reported_row_counts_match_the_result(engine: Engine, query: str, spark: Any) -> None:
     told = engine.run(query, dry_run=True).trace.plan[-1].would
     assert told is not None
     rows = engine.run(query)
@@ -117,7 +117,7 @@ def test_rows_of_a_change(engine: Engine, sql: str, kind: str, rows: str) -> Non
     assert would(engine, sql, kind) == rows
 
 
-def test_of_a_source_that_nobody_has_counted_nothing_is_told(engine: Engine) -> None:
+def test_a_source_of_unknown_size_has_no_row_count(engine: Engine) -> None:
     sql = "MERGE INTO t USING (SELECT x FROM UNNEST(ARRAY[1]) u(x)) s ON t.id = s.x WHEN MATCHED THEN DELETE"
     assert [would(engine, sql, kind) for kind in ("Source", "Join", "MergeProcessor")] == [
         "None"
@@ -137,7 +137,7 @@ def test_the_report_says_would(engine: Engine) -> None:
     assert "<td>at most 6 rows</td>" in shown["text/html"]
 
 
-def test_explain_is_drawn_where_html_is_shown_and_its_text_is_as_ever(engine: Engine) -> None:
+def test_explain_is_drawn_in_html_and_its_text_stays_unchanged(engine: Engine) -> None:
     sql = "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"
     shown = engine.explain(sql)._repr_mimebundle_()
     assert shown["text/plain"].startswith("Fragment 0 [COORDINATOR_ONLY]")
@@ -160,6 +160,6 @@ def test_a_saved_trace_has_it(engine: Engine) -> None:
     assert trace.plan[-1].would is not None
 
 
-def test_of_a_statement_that_ran_nothing_is_said_of_what_would_be(engine: Engine) -> None:
+def test_a_statement_that_ran_nothing_reports_what_would_happen(engine: Engine) -> None:
     made = engine.run("CREATE TABLE u (id bigint)")
     assert all(record.would is None for record in made.trace.plan)

@@ -1,4 +1,4 @@
-"""Which queries pages are asked for, and what EXPLAIN says of the others."""
+"""Queries that pages can answer, and the reasons of EXPLAIN for the others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans and their rewrites, without Spark: what is drawn is what would run."""
+"""Plans and their rewrites, without Spark: the drawn plan is the executed one."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def test_a_layout_puts_an_exchange_between_processor_and_writer(
     assert one(plan, "MergeProcessor").sources == (one(plan, "DuplicateCheck").id,)
 
 
-def test_without_a_layout_processor_and_writer_are_one_pass() -> None:
+def test_processor_and_writer_are_one_pass_without_a_layout() -> None:
     plan = records()
     assert "Exchange" not in kinds(plan)
     assert facts_of(one(plan, "MergeWriter")).fused
@@ -196,14 +196,14 @@ def test_a_source_of_a_quarter_of_the_target_makes_both_sides_travel_by_their_ke
     assert any("by their keys: the target has" in detail for detail in details)
 
 
-def test_a_join_without_equal_keys_marks_behind_an_exchange() -> None:
+def test_a_join_without_equal_keys_marks_after_an_exchange() -> None:
     plan = records(MERGE.replace("t.id = s.id", "t.id <> s.id"), settings=LARGE)
     assert facts_of(one(plan, "Join")).distribution == "AUTOMATIC"
     assert facts_of(one(plan, "MarkDistinct")).exchange
     assert "SemiJoin" not in kinds(plan)
 
 
-def test_without_the_rule_that_co_locates_nothing_drops_the_exchange() -> None:
+def test_no_exchange_is_dropped_without_the_co_location_rule() -> None:
     by_spark = records(rules_off=["co_locate_matches", "change_in_task"])
     assert facts_of(one(by_spark, "MarkDistinct")).exchange
 
@@ -258,7 +258,7 @@ def test_explain_prints_the_tree_with_the_arguments_of_trino() -> None:
     assert str(engine.explain("SELECT 1", kind="VALIDATE")) == "true"
 
 
-def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: Path) -> None:
+def test_an_insert_of_values_is_small_for_any_target(tmp_path: Path) -> None:
     engine = Engine()
     engine.add_catalog("hive", HiveAcidConnector(tmp_path))
     engine.run(
@@ -285,14 +285,14 @@ def test_an_insert_of_values_is_small_whatever_is_known_of_its_target(tmp_path: 
         ("INSERT INTO t (id) VALUES (1)", "merge", "finish_insert"),
     ],
 )
-def test_the_last_step_is_told_with_the_call_that_it_makes(sql: str, flow: str, call: str) -> None:
+def test_the_last_step_is_shown_with_its_call(sql: str, flow: str, call: str) -> None:
     assert (
         f"all fragments to {call}, which makes one change"
         in one(records(sql, flow=flow), "TableFinish").meaning
     )
 
 
-def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
+def test_a_name_within_a_text_is_not_a_column_to_read() -> None:
     plan = records(
         "MERGE INTO t USING s ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, p) VALUES (s.id, '`unused`')"
     )
@@ -312,7 +312,7 @@ def test_a_name_within_a_text_is_no_column_that_is_read() -> None:
         ("(SELECT id, x AS v FROM s CROSS JOIN UNNEST(sequence(1, v)) u(x)) s", "PARTITIONED"),
     ],
 )
-def test_of_a_query_the_rows_are_bounded_by_what_it_reads_and_not_by_words_in_it(
+def test_the_rows_of_a_query_are_bounded_by_its_tables_and_not_by_its_words(
     source: str, distribution: str
 ) -> None:
     sql = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET v = s.v"
@@ -355,7 +355,7 @@ def test_check_constraints_are_a_filter_above_the_new_rows(
         "SELECT * FROM t",
     ],
 )
-def test_what_stores_no_row_asks_no_check_constraint(sql: str) -> None:
+def test_statements_that_store_no_row_evaluate_no_check_constraint(sql: str) -> None:
     assert "CheckConstraints" not in kinds(records(sql, table=CHECKED))
 
 

@@ -1,4 +1,4 @@
-"""Where channels lie, in both eras, and pages taken apart by it."""
+"""The positions of channels in both eras, and pages split by them."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_every_channel_lies_where_the_schemas_have_its_name(
 
 
 @pytest.mark.parametrize("era", Era)
-def test_the_sink_gets_all_but_insert_from_update_and_its_page_tells_the_era(era: Era) -> None:
+def test_the_sink_gets_all_but_insert_from_update_and_its_page_shows_the_era(era: Era) -> None:
     layout = PageLayout(3, (2,), era)
     page = pa.RecordBatch.from_pylist([{"row_id": 7}], schema=layout.output_schema(COLUMNS))
     stored = layout.stored_page(page)

@@ -1,4 +1,4 @@
-"""UUIDs as text and as bytes, beside Python's."""
+"""UUIDs as text and as bytes, compared with Python's."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_capitals_are_read() -> None:
     assert uuid_bytes(pa.array(str(value).upper() for value in UUIDS)).equals(BYTES)
 
 
-def test_slices_are_converted_alone() -> None:
+def test_slices_are_converted_separately() -> None:
     assert uuid_texts(BYTES[7:31]).equals(TEXTS[7:31])
     assert uuid_bytes(TEXTS[7:31]).equals(BYTES[7:31])
 
@@ -37,13 +37,13 @@ def test_null_stays_null_as_text_and_is_zero_as_bytes() -> None:
     assert uuid_bytes(texts).to_pylist() == [bytes(16), UUIDS[0].bytes, bytes(16)]
 
 
-def test_no_rows_are_no_rows() -> None:
+def test_no_rows_are_converted_to_no_rows() -> None:
     assert len(uuid_texts(BYTES[:0])) == len(uuid_bytes(TEXTS[:0])) == 0
     assert uuid_texts(pa.nulls(2, pa.binary(16))).to_pylist() == [None, None]
     assert len(uuid_bytes(pa.array([], pa.string()))) == 0
 
 
 @pytest.mark.parametrize("texts", [["12"], [str(UUIDS[0])[:-1], str(UUIDS[1]) + "0"]])
-def test_a_text_of_another_length_is_no_uuid(texts: list[str]) -> None:
+def test_a_text_of_another_length_is_not_a_uuid(texts: list[str]) -> None:
     with pytest.raises(ValueError, match="36 characters"):
         uuid_bytes(pa.array(texts))

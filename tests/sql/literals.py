@@ -88,7 +88,7 @@ def token_by_token() -> Iterator[None]:
 
 @some.composite
 def rows(draw: some.DrawFn) -> str:
-    """Draw rows of literals: columns of one kind mostly, a row too short or of another kind now and then."""
+    """Generate rows of literals: columns mostly of one type, sometimes a row that is too short or of another type."""
     columns = [draw(COLUMNS) for _ in range(draw(some.integers(1, 4)))]
     written = []
     for _ in range(draw(some.integers(1, 8))):

@@ -135,7 +135,7 @@ ACCOUNTS = FakeTables(
 
 
 def with_rows(spark: Any, analysis: Analysis) -> Analysis:
-    """Have Spark find the rows of VALUES that an analysis speaks of, as the engine does."""
+    """Let Spark find the rows of VALUES of an analysis, like the engine."""
     for binding in analysis.bindings:
         if binding.rows is not None:
             rows = spark.createDataFrame(binding.rows.table())
@@ -153,7 +153,7 @@ def spark_text(analysis: Analysis) -> str:
 
 
 def unmarked(text: str) -> str:
-    """Give Spark SQL without the marks by which errors find their expressions."""
+    """Return Spark SQL without the marks by which errors find their expressions."""
     return re.sub(r"/\*\d*\*/|(?<=[A-Z])@\d+(?=\]\])", "", text)
 
 
@@ -167,7 +167,7 @@ def meaning(
 def refusal(
     sql: str, *, tables: FakeTables = ACCOUNTS, era: Era = Era.DOCUMENTS, dialect: str = "trino"
 ) -> RowMergeError:
-    """Give the error of a statement that must be refused."""
+    """Return the error of a statement that must be refused."""
     try:
         meaning(sql, tables=tables, era=era, dialect=dialect)
     except RowMergeError as error:
@@ -176,11 +176,11 @@ def refusal(
 
 
 def told(error: RowMergeError) -> str:
-    """Write an error's code, place and message in one line."""
+    """Write an error's code, position and message in one line."""
     where = "" if error.line is None else f"line {error.line}:{error.column}: "
     return f"{error.code}: {where}{error.message}"
 
 
 def place(error: RowMergeError) -> tuple[str, int | None, int | None]:
-    """What is compared of an error: its code and where it points."""
+    """The compared parts of an error: its code and its position."""
     return error.code, error.line, error.column

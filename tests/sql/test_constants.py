@@ -1,4 +1,4 @@
-"""Python values as SQL: those of classes of their own."""
+"""Python values as SQL: instances of subclasses."""
 
 from __future__ import annotations
 

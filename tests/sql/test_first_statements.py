@@ -1,4 +1,4 @@
-"""What users of eight other engines write first: each error says what to write instead."""
+"""First statements of users of eight other engines: each error names the replacement."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def test_a_statement_that_is_offered_whole_parses(hint: str) -> None:
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_what_replaces_a_function_is_an_expression_of_functions_that_exist(name: str) -> None:
+def test_the_replacement_of_a_function_uses_existing_functions(name: str) -> None:
     text = FUNCTIONS[name]
     if text.startswith(("CROSS JOIN", "the columns", "LIMIT")):
         return
@@ -96,7 +96,7 @@ def test_a_word_before_a_text_is_answered_by_its_meaning() -> None:
 
 
 @pytest.mark.parametrize("length", [1, 200])
-def test_a_pattern_is_noticed_far_behind_the_beginning(length: int) -> None:
+def test_a_pattern_is_noticed_far_from_the_beginning(length: int) -> None:
     conditions = " AND ".join(["purchases > 1"] * length)
     error = refusal(f"SELECT id FROM accounts WHERE {conditions} AND customer ~ 'x'", tables=TABLES)
     assert isinstance(error, ParseError)

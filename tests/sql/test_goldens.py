@@ -1,4 +1,4 @@
-"""Every recorded statement that Trino 483 refused before running it is refused here, with its code, words and place."""
+"""Every recorded statement that Trino 483 refused before running it is refused here, with its code, words and position."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _cases() -> list[dict[str, Any]]:
 
 
 def _error(case: dict[str, Any]) -> dict[str, Any] | None:
-    """The error that must come before anything runs; None if the statement runs (and perhaps fails then)."""
+    """The error that must precede the run; None if the statement runs (and perhaps fails then)."""
     error: dict[str, Any] | None = case["expect"].get("error")
     return None if reaches_store(case) else error
 
@@ -48,10 +48,10 @@ RUN = [case for case in CASES if _error(case) is None]
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["id"])
-def test_what_trino_refuses_is_refused_with_its_words_and_place(case):
+def test_refusals_have_trinos_words_and_position(case):
     expected = _error(case)
     error = refusal(case["sql"], tables=_tables(case), era=Era.CURRENT)
-    # Trino gives no place for a name with too many parts; here it has one.
+    # Trino reports no position for a name with too many parts; this engine does.
     assert place(error) == (
         expected["code"],
         expected.get("line", error.line),
@@ -61,7 +61,7 @@ def test_what_trino_refuses_is_refused_with_its_words_and_place(case):
 
 
 @pytest.mark.parametrize("case", INTERNAL, ids=lambda case: case["id"])
-def test_where_trino_fails_inside_a_proper_error_points_at_the_place(case):
+def test_an_error_points_at_the_position_where_trino_fails_inside_a_proper_error(case):
     error = refusal(case["sql"], tables=_tables(case), era=Era.CURRENT)
     assert error.line is not None
     assert error.code in {
@@ -72,5 +72,5 @@ def test_where_trino_fails_inside_a_proper_error_points_at_the_place(case):
 
 
 @pytest.mark.parametrize("case", RUN, ids=lambda case: case["id"])
-def test_what_trino_runs_is_understood(case):
+def test_statements_that_trino_runs_are_accepted(case):
     meaning(case["sql"], tables=_tables(case), era=Era.CURRENT)

@@ -1,4 +1,4 @@
-"""Changed rows out of a trace: channels are found where its layout has them, whatever the table's columns are called."""
+"""Changed rows from a trace: its layout locates channels, for any names of the table's columns."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def test_changed_rows_have_operation_clause_and_both_values(era: Era) -> None:
 
 
 @pytest.mark.parametrize("name", ["merge_row", "operation", "row_id", "case_number"])
-def test_an_older_update_of_a_table_with_a_column_called_like_a_channel_is_told_all_the_same(
+def test_an_older_update_of_a_table_with_a_column_named_like_a_channel_is_reported_anyway(
     name: str,
 ) -> None:
     trace = updatable_trace()

@@ -1,4 +1,4 @@
-"""Journeys column by column are those of the rows one by one."""
+"""Journeys column by column match those of the rows one by one."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_columns_are_those_of_single_journeys(trace: Trace) -> None:
         assert values == [row.get(name) for row in expected], name
 
 
-def test_without_writers_each_row_has_none() -> None:
+def test_rows_have_no_writer_without_writers() -> None:
     trace = merge_trace()
     assert trace.samples.pages is not None
     trace = with_parts(trace, samples={"pages": replace(trace.samples.pages, writers=())})

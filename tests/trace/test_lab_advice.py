@@ -1,4 +1,4 @@
-"""Advice follows from the numbers of the runs, and has them."""
+"""Advice follows from the numbers of the runs, and contains them."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_amplifications_are_ratios_to_the_loaded_table() -> None:
     assert run("memory", 0.1, None, None).write_amplification is None
 
 
-def test_without_matplotlib_the_page_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_names_the_extra_without_matplotlib(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     page = lab(run("a", 0.1, 100, 1000))
     bundle = page._repr_mimebundle_()

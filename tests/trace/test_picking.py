@@ -1,4 +1,4 @@
-"""Rows are picked by the number of a source row, or by values of columns whatever these are called."""
+"""Rows are picked by the number of a source row, or by values of columns of any name."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from rowmerge_nb import RowMergeError
 from rowmerge_nb.trace.picking import picked
 
 
-def test_a_name_that_is_no_word_of_python_is_given_in_a_mapping() -> None:
+def test_a_name_that_is_not_a_python_identifier_is_passed_in_a_mapping() -> None:
     assert picked({"first name": "Ed", "source_row": 3}, None, {"id": 1}, ["source_row"]) == (
         None,
         {"first name": "Ed", "source_row": 3, "id": 1},
@@ -29,7 +29,7 @@ def test_a_name_that_is_no_word_of_python_is_given_in_a_mapping() -> None:
         (None, 1.5, [], "INVALID_ARGUMENTS"),
     ],
 )
-def test_what_names_no_row_is_refused_with_a_next_step(
+def test_selections_of_no_row_are_refused_with_a_next_step(
     row: Any, source_row: Any, known: list[str], code: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

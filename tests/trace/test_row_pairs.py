@@ -1,4 +1,4 @@
-"""Missing rows are paired with the unexpected rows that are probably meant."""
+"""Missing rows are paired with the unexpected rows that probably correspond."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_other_rows_are_paired_by_most_equal_cells() -> None:
     ) == [(0, 1), (1, 0)]
 
 
-def test_rows_with_little_in_common_are_no_pair() -> None:
+def test_rows_with_little_in_common_are_not_a_pair() -> None:
     assert pairs({"id": [1], "v": ["a"], "w": [None]}, {"id": [70], "v": ["b"], "w": [None]}) == []
 
 

@@ -1,4 +1,4 @@
-"""What a comparison of stores makes of two or more runs."""
+"""Comparisons of stores over two or more runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def compared(*tables: pa.Table, calls: tuple[tuple[Call, ...], ...] = ()) -> Sto
     return StoreComparison("catalogs", "DELETE FROM t", "m.d.t", tables[0].column_names, sides)
 
 
-def test_rows_are_compared_as_bags_with_each_store_beside_the_first_one() -> None:
+def test_rows_are_compared_as_bags_of_each_store_with_the_first_one() -> None:
     one = pa.table({"id": [1, 2, 2]})
     comparison = compared(one, pa.table({"id": [2, 1, 2]}), pa.table({"id": [1, 2, 3]}))
     assert comparison.same is False

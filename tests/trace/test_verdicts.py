@@ -1,4 +1,4 @@
-"""What ten engines' rules answer, situation by situation; two of the engines are asked themselves."""
+"""The answers of ten engines' rules, situation by situation; two of the engines are run themselves."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def statement(situation: Situation) -> str:
 
 @pytest.fixture(scope="module")
 def results(spark: Any) -> dict[str, Result]:
-    """Every situation run once; of those that fail, the result of the attempt."""
+    """Every situation run once; for failing ones, the result of the attempt."""
     found = {}
     with Engine(spark=spark) as engine:
         for situation in SITUATIONS:
@@ -271,7 +271,7 @@ def test_the_document_has_the_table_that_the_rules_give() -> None:
     assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)].strip() == markdown()
 
 
-def test_where_rows_are_changed_in_place_the_rule_that_fails_is_not_trinos() -> None:
+def test_the_failing_rule_is_not_trinos_under_in_place_changes() -> None:
     two_clauses = MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=False, rows=1)
     patterns = {"multiple_matches": (two_clauses,)}
     in_place = Verdicts.of(merge_trace(Setup(paradigm=ONLY_CHANGED), join=patterns))

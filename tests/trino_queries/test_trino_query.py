@@ -1,4 +1,4 @@
-"""Queries of a Trino 483 beside our runs of their statements; what is no query's JSON is one error."""
+"""Queries of Trino 483 compared with our runs of their statements; an invalid query JSON is one error."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def answer(name: str) -> dict[str, Any]:
 
 
 def older_answer() -> dict[str, Any]:
-    """The answer of a Trino 476, whose stages contain each other."""
+    """The answer of Trino 476, whose stages contain each other."""
     return answer("1-merge-of-476")
 
 
@@ -74,7 +74,7 @@ def test_a_file_a_text_and_bytes_are_the_same_query(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def results(spark: Any) -> dict[str, Result]:
-    """The recorded statements, each on the tables as Trino had them, by the names of their files."""
+    """The recorded statements, each on the tables of Trino, by the names of their files."""
     engine, found = Engine(spark=spark), {}
     name = ""
     for part in (HERE / "statements.sql").read_text("utf-8").split(";\n"):
@@ -107,7 +107,7 @@ def test_the_recorded_statements_have_the_rows_that_trino_counted(
 
 
 @pytest.mark.spark
-def test_what_is_shown_names_the_operators_of_both(results: dict[str, Result]) -> None:
+def test_the_output_names_the_operators_of_both(results: dict[str, Result]) -> None:
     text = str(results["1-merge"].beside_trino(answer("1-merge")))
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert "the join RIGHT JOIN 6 LeftJoin 6" in lines
@@ -143,7 +143,9 @@ def test_the_first_place_where_the_rows_part_is_named(results: dict[str, Result]
 
 
 @pytest.mark.spark
-def test_of_statements_that_failed_nothing_is_said_to_part(results: dict[str, Result]) -> None:
+def test_a_comparison_of_failed_statements_has_no_first_difference(
+    results: dict[str, Result],
+) -> None:
     beside = results["3-merge-duplicate"].beside_trino(answer("3-merge-duplicate"))
     assert beside.failed
     assert beside.first is None
@@ -156,7 +158,7 @@ def test_of_statements_that_failed_nothing_is_said_to_part(results: dict[str, Re
 
 
 @pytest.mark.spark
-def test_a_source_that_is_a_query_is_not_counted_here_and_told(results: dict[str, Result]) -> None:
+def test_a_source_query_is_not_counted_here_and_is_reported(results: dict[str, Result]) -> None:
     beside = results["6-merge-large"].beside_trino(answer("6-merge-large"))
     assert "Not counted here, and not compared: the source's rows" in " ".join(str(beside).split())
     assert any(name.startswith("CrossJoin Unnest") for name, _ in beside.only_trino)
@@ -256,7 +258,7 @@ def with_value(value: Any, *path: str | int) -> dict[str, Any]:
         ({**answer("5-delete"), "updateType": "INSERT"}, "of the kind INSERT"),
     ],
 )
-def test_what_is_no_query_is_one_error_with_a_next_step(given: Any, message: str) -> None:
+def test_an_invalid_query_is_one_error_with_a_next_step(given: Any, message: str) -> None:
     with pytest.raises(RowMergeError, match=message) as caught:
         trino_query(given)
     assert caught.value.code == "INVALID_ARGUMENTS"
@@ -276,7 +278,7 @@ def test_a_stage_below_itself_is_refused() -> None:
         trino_query(given)
 
 
-def test_a_file_that_is_not_there_is_told(tmp_path: Path) -> None:
+def test_a_missing_file_is_reported(tmp_path: Path) -> None:
     with pytest.raises(RowMergeError, match="There is no file") as caught:
         rm.trino_query(tmp_path / "nothing.json")
     assert caught.value.code == "NOT_FOUND"

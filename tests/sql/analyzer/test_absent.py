@@ -1,4 +1,4 @@
-"""Statements that no store here can run: what they name besides must exist."""
+"""Statements that no store here can run: other names in them must exist."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_what_is_not_there_is_refused_in_trinos_order_of_checks(statement: str) -> None:
+def test_missing_objects_are_refused_in_trinos_order_of_checks(statement: str) -> None:
     assert told(refusal(statement)) == REFUSED[statement]
 
 
 @pytest.mark.parametrize(
     "statement", [one for one in REFUSED if REFUSED[one].startswith("NOT_SUPPORTED")]
 )
-def test_what_is_not_supported_has_a_hint(statement: str) -> None:
+def test_unsupported_features_have_a_hint(statement: str) -> None:
     assert refusal(statement).hint

@@ -24,7 +24,7 @@ def test_literals_by_the_column_are_the_constants_of_each(texts: list[str]) -> N
     try:
         column = ConstantColumn.of_literals(texts)
     except (BadLiteral, ValueError):
-        # One of them is none, or too large for a bigint, which the parser has found before.
+        # One of them is invalid, or too large for a bigint, which the parser has found before.
         return
     apart = ConstantColumn.of_constants([literal_constant(text) for text in texts])
     assert column.type == apart.type
@@ -39,7 +39,7 @@ def test_literals_by_the_column_are_the_constants_of_each(texts: list[str]) -> N
     assert column.values(column.type).equals(expected)
 
 
-def test_the_first_literal_that_is_none_is_named() -> None:
+def test_the_first_invalid_literal_is_named() -> None:
     with pytest.raises(BadLiteral) as raised:
         ConstantColumn.of_literals(["1", "DATE '2023-02-29'", f"-{'9' * 39}.5", "DATE 'x'"])
     assert (raised.value.index, raised.value.message) == (

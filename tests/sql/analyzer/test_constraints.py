@@ -1,4 +1,4 @@
-"""CHECK constraints as the analyzer reads them: in the table's own columns, refused as Trino refuses them."""
+"""CHECK constraints in the analyzer: they use the table's own columns, and are refused as in Trino."""
 
 from __future__ import annotations
 
@@ -135,7 +135,7 @@ def test_a_constraint_is_written_as_trino_writes_it(written: str, shown: str | N
         ),
     ],
 )
-def test_what_is_no_constraint_is_refused_as_trino_refuses_it(
+def test_invalid_constraints_are_refused_as_in_trino(
     statement: str, written: str, code: str, message: str
 ) -> None:
     error = refusal(statement, tables=Constrained("true", written))
@@ -153,7 +153,7 @@ def test_aggregates_have_no_place_in_a_constraint() -> None:
     )
 
 
-def test_subqueries_are_for_inserts_alone() -> None:
+def test_subqueries_are_only_for_inserts() -> None:
     tables: Any = Constrained("nationkey > (SELECT count(*) FROM nation)")
     analysis = meaning(INSERT, tables=tables)
     assert isinstance(analysis, InsertAnalysis)

@@ -1,4 +1,4 @@
-"""Notices about doubles as text, timestamps without a zone beside those with one, dates as text."""
+"""Notices about doubles as text, timestamps with and without a zone, dates as text."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def zone_notice(text: str, other: str) -> str:
         ("SELECT * FROM t WHERE at IS DISTINCT FROM seen", zone_notice("at", "`seen`")),
     ],
 )
-def test_a_time_without_a_zone_beside_one_with_a_zone_is_taken_as_utc(
+def test_a_time_without_a_zone_compared_with_one_with_a_zone_is_taken_as_utc(
     sql: str, message: str
 ) -> None:
     assert notices(sql) == [message]
@@ -140,7 +140,7 @@ def test_ordinary_conversions_have_no_notice(sql: str) -> None:
 
 
 def due(*texts: str) -> FakeTables:
-    """A DataFrame ``parts`` with dates as they are written in spreadsheets."""
+    """A DataFrame ``parts`` with dates in formats of spreadsheets."""
     found = FakeTables({"t": [("due", "varchar"), ("day", "date"), ("net", "decimal(10,2)")]})
     found.frames["parts"] = TableBinding(
         "parts",
@@ -187,7 +187,7 @@ def due(*texts: str) -> FakeTables:
             "due IN ('2026-12-02', '31 Dec 2026')",
             "`date_parse(due, '%d/%m/%Y') IN (DATE '2026-12-02', DATE '2026-12-31')`.",
         ),
-        # Of these texts the order is that of the dates, or nobody knows.
+        # The order of these texts is that of the dates, or ambiguous.
         (["2026-12-31"], "due < '2026-12-02'", None),
         (["20261231"], "due < '20261202'", None),
         (["31/12/2026", "soon"], "due < '02/12/2026'", None),

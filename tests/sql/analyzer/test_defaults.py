@@ -1,4 +1,4 @@
-"""Default values of columns: which a definition may have, and where an INSERT puts them."""
+"""Default values of columns: those that a definition may have, and where an INSERT uses them."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_a_default_is_a_literal_that_the_column_can_hold(written: str, kept: str
         ("boolean DEFAULT 0", "'0' is not a valid BOOLEAN literal"),
     ],
 )
-def test_other_defaults_are_refused_at_their_place(written: str, message: str) -> None:
+def test_other_defaults_are_refused_at_their_position(written: str, message: str) -> None:
     for statement in (
         f"CREATE TABLE made (c {written})",
         f"ALTER TABLE items ADD COLUMN c {written}",
@@ -134,7 +134,9 @@ def test_alter_column_sets_a_default_and_drops_it() -> None:
         ),
     ],
 )
-def test_what_alter_column_cannot_do_with_a_default(rest: str, code: str, message: str) -> None:
+def test_unsupported_defaults_of_alter_column_are_refused(
+    rest: str, code: str, message: str
+) -> None:
     error = refusal(f"ALTER TABLE items {rest}", tables=Defaulted(), dialect=EXTENDED)
     assert (error.code, error.message) == (code, message)
 
@@ -174,7 +176,7 @@ BEFORE_NOT_NULL = "DEFAULT stands between the type and NOT NULL: c bigint DEFAUL
         ("ALTER TABLE items ALTER COLUMN n SET DEFAULT abs(1)", 46, LITERAL),
     ],
 )
-def test_what_is_no_literal_is_a_syntax_error(
+def test_a_default_that_is_not_a_literal_is_a_syntax_error(
     statement: str, column: int, hint: str | None
 ) -> None:
     with pytest.raises(ParseError) as caught:
@@ -217,7 +219,7 @@ def test_an_insert_of_a_merge_puts_the_default_where_it_names_no_column() -> Non
     assert [value and value.text for value in found.clauses[1].values] == ["s.id", None, "'new'"]
 
 
-def test_a_default_that_a_connector_tells_and_nobody_can_read_is_told() -> None:
+def test_an_unreadable_default_of_a_connector_is_reported() -> None:
     for told in ("nextval('ids')", "'too long'", "'"):
         error = refusal("INSERT INTO items (id) VALUES (1)", tables=Defaulted(status=told))
         assert error.code == "INVALID_DEFAULT_COLUMN_VALUE"

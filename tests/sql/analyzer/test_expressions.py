@@ -213,7 +213,7 @@ def test_nan_is_compared_as_ieee_754_says():
         ),
     ],
 )
-def test_what_a_function_takes_is_listed_as_trino_lists_it(call, message):
+def test_the_arguments_of_a_function_are_listed_as_in_trino(call, message):
     with pytest.raises(RowMergeError) as raised:
         meaning(f"SELECT {call}")
     assert (raised.value.code, raised.value.column, raised.value.message) == (
@@ -236,9 +236,7 @@ def test_what_a_function_takes_is_listed_as_trino_lists_it(call, message):
         ("SELECT * FROM TABLE(exclude_columns(1))", "INVALID_FUNCTION_ARGUMENT", 37),
     ],
 )
-def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_refused(
-    statement, code, column
-):
+def test_errors_of_trino_precede_refused_functions(statement, code, column):
     with pytest.raises(RowMergeError) as raised:
         meaning(statement)
     assert (raised.value.code, raised.value.column) == (code, column)
@@ -271,7 +269,7 @@ def test_what_trino_says_against_a_statement_is_told_before_a_function_that_is_r
         ),
     ],
 )
-def test_types_and_names_within_a_call_are_told_before_what_kind_of_function_it_is(
+def test_errors_of_types_and_names_within_a_call_precede_refused_functions(
     call: str, error: str
 ) -> None:
     assert told(refusal(f"SELECT {call} FROM numbers")) == error

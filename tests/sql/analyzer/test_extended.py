@@ -1,4 +1,4 @@
-"""The extended dialect: what it lets in, what it means, and how it is refused without the option."""
+"""The extended dialect: accepted forms, their meaning, and their refusal without the option."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ ACCEPTED = {
     "un-with-before-merge": "WITH",
     "un-update-star-short": "UPDATE *",
 }
-"""What Trino refuses and the extended dialect accepts."""
+"""Forms that Trino refuses and the extended dialect accepts."""
 WITH_WORDS = {
     "un-merge-without-into": "MERGE INTO target AS t USING source AS s ON t.id = s.id"
     " WHEN MATCHED THEN DELETE",
@@ -50,7 +50,7 @@ WITH_WORDS = {
     "un-insert-row": "",
     "un-with-before-update": "",
 }
-"""What the extended dialect accepts too, and the statement in Trino's words if it has them."""
+"""Forms that the extended dialect also accepts, and the statement in Trino's words if it has them."""
 RECORDED = {case["id"]: case for case in json.loads(UNSUPPORTED.read_text(encoding="utf-8"))}
 
 
@@ -70,7 +70,7 @@ def _refused(sql: str, dialect: str = "trino") -> ParseError:
 
 
 @pytest.mark.parametrize("case", ACCEPTED)
-def test_without_the_option_trinos_error_stands_and_the_hint_names_the_option(case):
+def test_without_the_option_trinos_error_stays_and_the_hint_names_the_option(case):
     expected = RECORDED[case]["expect"]["error"]
     error = _refused(RECORDED[case]["sql"])
     assert (place(error), error.message) == (
@@ -86,7 +86,7 @@ def test_without_the_option_trinos_error_stands_and_the_hint_names_the_option(ca
 
 
 @pytest.mark.parametrize("case", sorted(RECORDED.keys() - ACCEPTED.keys() - WITH_WORDS.keys()))
-def test_what_the_extended_dialect_refuses_too_has_no_hint_that_it_accepts_it(case):
+def test_a_form_refused_by_the_extended_dialect_too_has_no_hint_about_the_dialect(case):
     sql = RECORDED[case]["sql"]
     assert "accepts it" not in (_refused(sql).hint or "")
     assert _refused(sql, "extended").code == "SYNTAX_ERROR"
@@ -193,7 +193,7 @@ def test_every_form_is_read():
         ),
     ],
 )
-def test_what_is_wrong_in_the_extended_dialect_is_said_in_trinos_way(rest, message, column):
+def test_errors_of_the_extended_dialect_have_trinos_form(rest, message, column):
     error = _refused(MERGE + rest, "extended")
     assert (error.message, error.column) == (message, column)
 
@@ -303,7 +303,7 @@ def test_a_name_that_no_side_has_keeps_its_own_hint():
     assert error.hint == "Did you mean 't.v'?"
 
 
-def test_a_bare_name_means_the_target_where_there_is_no_source_row():
+def test_a_bare_name_means_the_target_without_a_source_row():
     for era in ("documents", "current"):
         clause = _merge(
             MERGE + "WHEN NOT MATCHED BY SOURCE AND v > 1 THEN UPDATE SET v = v + 1"
@@ -382,14 +382,14 @@ def test_a_side_called_old_hides_the_old_values():
         ("merge_action(1)", "FUNCTION_NOT_FOUND", 72),
     ],
 )
-def test_what_cannot_be_returned_is_refused_at_its_place(rest, code, column):
+def test_impossible_returning_lists_are_refused_at_their_position(rest, code, column):
     error = refusal(
         f"{MERGE}WHEN MATCHED THEN DELETE RETURNING {rest}", tables=TABLES, dialect="extended"
     )
     assert place(error) == (code, 1, column)
 
 
-def test_merge_action_exists_in_returning_alone():
+def test_merge_action_exists_only_in_returning():
     error = refusal(
         MERGE + "WHEN MATCHED AND merge_action() = 'x' THEN DELETE",
         tables=TABLES,
@@ -426,7 +426,7 @@ def _values(merge: MergeAnalysis) -> list[dict[str, str]]:
     ]
 
 
-def test_without_the_option_schema_evolution_is_trinos_error_with_a_hint_that_names_it():
+def test_schema_evolution_is_trinos_error_with_a_hint_that_names_the_option():
     error = _refused(EVOLVING + "WHEN MATCHED THEN DELETE")
     assert (place(error), error.message) == (
         ("SYNTAX_ERROR", 1, 7),
@@ -477,7 +477,7 @@ def test_a_star_leaves_what_the_source_lacks():
     assert _evolved(EVOLVING + BOTH).clauses[0].assigned == (0, 3, 4)
 
 
-def test_without_a_star_the_columns_that_clauses_name_are_added_and_no_others():
+def test_only_columns_named_by_clauses_are_added_without_a_star():
     merge = _evolved(
         EVOLVING
         + "WHEN MATCHED THEN UPDATE SET w = upper(s.w) WHEN NOT MATCHED THEN INSERT (id, old) VALUES (s.id, w)"
@@ -571,7 +571,7 @@ def test_a_name_that_neither_side_has_is_refused_with_what_can_be_added():
         ),
     ],
 )
-def test_what_cannot_become_a_column_is_refused_at_its_place(sql, expected, message):
+def test_impossible_columns_are_refused_at_their_position(sql, expected, message):
     error = refusal(sql, tables=NEWS, dialect="extended")
     assert (place(error), error.message) == (expected, message)
     assert error.hint

@@ -1,4 +1,4 @@
-"""The clauses of JSON_VALUE and its kin, where their errors point, and what they give over rows."""
+"""The clauses of JSON_VALUE and similar functions, the positions of their errors, and their values over rows."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_an_error_points_at_the_part_that_is_wrong(sql, expected):
         ),
     ],
 )
-def test_a_clause_that_does_not_belong_there_is_no_syntax(sql, message):
+def test_a_misplaced_clause_is_a_syntax_error(sql, message):
     assert refusal(sql).message == message
 
 
@@ -62,7 +62,7 @@ def test_a_subquery_within_a_lookup_is_refused_by_name():
     )
 
 
-def test_members_of_many_stand_in_the_order_of_a_hash_table_that_has_grown():
+def test_members_of_many_are_in_the_order_of_a_grown_hash_table():
     # "a" to "m" are 97 to 109: of sixteen buckets "p" would share one with none of these, of thirty-two "a" is the second.
     letters = list("mlkjihgfedcba")
     assert [letters[place] for place in hash_order(letters)] == list("abcdefghijklm")
@@ -74,7 +74,7 @@ def test_members_of_many_stand_in_the_order_of_a_hash_table_that_has_grown():
     ]
 
 
-def test_documents_of_many_rows_are_read_each_by_itself(spark):
+def test_documents_of_many_rows_are_read_separately(spark):
     found = meaning(
         """
         SELECT json_value(j, 'lax $.a' DEFAULT j ON EMPTY), json_query(json_query(j, 'lax $.b'), 'strict $[0]'),

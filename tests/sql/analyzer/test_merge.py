@@ -36,7 +36,7 @@ def _equalities(merge: MergeAnalysis) -> list[tuple[str, str]]:
     ]
 
 
-def test_the_statement_of_the_documents_is_understood_as_it_stands():
+def test_the_statement_of_the_documents_is_analyzed_unchanged():
     merge = _merge(DOCUMENT)
     assert [f.symbol for f in merge.target_fields] == ["customer", "purchases", "address"]
     assert [f.symbol for f in merge.source.fields] == ["customer_0", "purchases_0", "address_0"]
@@ -58,7 +58,7 @@ def test_an_ambiguous_name_in_set_means_the_target_and_is_noticed():
     assert (notice.span.line, notice.span.column) == (6, 32)
 
 
-def test_in_the_current_era_the_ambiguous_name_is_refused_as_trino_does():
+def test_the_ambiguous_name_is_refused_as_in_trino_in_the_current_era():
     error = refusal(DOCUMENT, era=Era.CURRENT)
     assert place(error) == ("AMBIGUOUS_NAME", 6, 32)
     assert error.hint == "Write s.purchases or t.purchases."
@@ -183,7 +183,7 @@ def test_near_names_are_offered():
         ("t.purchase = 1", "Did you mean 't.purchases'?"),
     ],
 )
-def test_a_name_that_is_no_column_has_a_fitting_hint(condition, hint):
+def test_a_name_that_is_not_a_column_has_a_fitting_hint(condition, hint):
     error = refusal(
         f"MERGE INTO accounts t USING parts n ON true WHEN MATCHED AND {condition} THEN DELETE"
     )
@@ -216,7 +216,7 @@ def test_equal_rows_are_equalities_of_their_fields():
     assert _equalities(merge) == [("`i`", "`i_0`"), ("`s`", "`s_0`")]
 
 
-def test_in_a_subquery_a_column_hides_the_outer_alias_of_that_name():
+def test_a_column_in_a_subquery_hides_the_outer_alias_of_that_name():
     error = refusal(
         "MERGE INTO parts t USING numbers s ON t.id = s.i WHEN MATCHED AND EXISTS (SELECT 1 FROM numbers n WHERE n.s = s.s) THEN DELETE"
     )

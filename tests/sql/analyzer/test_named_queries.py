@@ -1,4 +1,4 @@
-"""What a place sees of the queries of WITH around it."""
+"""The visibility of queries of WITH at each position."""
 
 from __future__ import annotations
 

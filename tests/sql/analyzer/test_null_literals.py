@@ -53,7 +53,7 @@ def notices(sql: str) -> list[tuple[int, int, str]]:
         ),
     ],
 )
-def test_a_comparison_with_null_is_noticed_at_its_place(condition: str, message: str) -> None:
+def test_a_comparison_with_null_is_noticed_at_its_position(condition: str, message: str) -> None:
     assert notices(f"DELETE FROM accounts\nWHERE {condition}") == [(2, 7, message)]
 
 

@@ -1,4 +1,4 @@
-"""CALL: what is wrong with it is told where and how Trino 476 tells it (`call_errors.json`, recorded with another catalog name)."""
+"""CALL: errors and their positions are those of Trino 476 (`call_errors.json`, recorded with another catalog name)."""
 
 from __future__ import annotations
 
@@ -78,6 +78,6 @@ def test_arguments_go_by_place_or_by_name(written: str, given: dict[str, str]) -
     assert str(analysis.given["schema_name"].type) == "varchar"
 
 
-def test_a_procedure_that_is_not_there_is_told_with_those_that_are() -> None:
+def test_an_unknown_procedure_is_reported_with_the_available_ones() -> None:
     error = refusal("CALL system.nothing()", tables=Catalogs())
     assert error.hint == "Catalog 'lake' has: system.create_empty_partition, system.counted."

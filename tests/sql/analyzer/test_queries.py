@@ -41,7 +41,7 @@ def test_the_columns_of_a_query_have_their_names_and_unique_symbols(sql, names):
     assert len(set(symbols)) == len(symbols)
 
 
-def test_null_sorts_last_unless_told_otherwise():
+def test_null_sorts_last_by_default():
     assert spark_text(_query("SELECT i FROM numbers ORDER BY i DESC")).endswith(
         "ORDER BY `i` DESC NULLS LAST"
     )
@@ -95,7 +95,7 @@ def test_a_query_cut_off_by_a_limit_is_not_deterministic():
         ("WITH RECURSIVE r AS (SELECT 1 n) SELECT n FROM r", "MISSING_COLUMN_ALIASES", 16),
     ],
 )
-def test_wrong_queries_are_refused_at_their_place(sql, code, column):
+def test_wrong_queries_are_refused_at_their_position(sql, code, column):
     assert place(refusal(sql)) == (code, 1, column)
 
 

@@ -35,7 +35,7 @@ def rows(engine: Engine, query: str) -> list[tuple[Any, ...]]:
 
 
 def shown(engine: Engine, expression: str) -> str:
-    """Give an expression as Trino writes it."""
+    """Return an expression as Trino writes it."""
     return str(rows(engine, f"SELECT CAST({expression} AS varchar)")[0][0])
 
 
@@ -51,7 +51,7 @@ def shown(engine: Engine, expression: str) -> str:
         ("INTERVAL -'90' MINUTE", "-01:30"),
     ],
 )
-def test_a_session_has_the_zone_that_it_was_told(engine: Engine, zone: str, name: str) -> None:
+def test_a_session_has_the_zone_that_was_set(engine: Engine, zone: str, name: str) -> None:
     result = engine.run(f"SET TIME ZONE {zone}")
     assert result.table is None
     assert "The session has this time zone from now on" in str(result)
@@ -60,7 +60,7 @@ def test_a_session_has_the_zone_that_it_was_told(engine: Engine, zone: str, name
     assert rows(engine, "SELECT current_timezone()") == [("UTC",)]
 
 
-def test_a_transaction_may_say_it_too(engine: Engine) -> None:
+def test_a_transaction_may_set_the_zone_too(engine: Engine) -> None:
     engine.run_script("START TRANSACTION; SET TIME ZONE 'Z'; COMMIT")
 
 
@@ -76,7 +76,7 @@ def test_a_dry_run_sets_nothing(engine: Engine) -> None:
         (f"CAST(DATE '2024-07-01' AS {ZONED})", "2024-07-01 00:00:00.000 Europe/Berlin"),
         (f"CAST('2024-07-01 10:00' AS {ZONED})", "2024-07-01 10:00:00.000 Europe/Berlin"),
         (f"CAST('2024-07-01 10:00 UTC' AS {ZONED})", "2024-07-01 10:00:00.000 UTC"),
-        # Clocks that are skipped, and clocks that show twice.
+        # Skipped clock times, and clock times that occur twice.
         (
             f"CAST(TIMESTAMP '2024-03-31 02:30:00' AS {ZONED})",
             "2024-03-31 03:30:00.000 Europe/Berlin",
@@ -120,7 +120,7 @@ def test_a_clock_without_a_zone_is_that_of_the_session(
 
 
 @pytest.mark.parametrize("catalog", ["memory", "ice"])
-def test_what_is_stored_is_the_instant_of_the_session_s_clock(
+def test_the_stored_value_is_the_instant_of_the_sessions_clock(
     engine: Engine, catalog: str, tmp_path: Path
 ) -> None:
     engine.add_catalog("ice", IcebergConnector(tmp_path))

@@ -39,7 +39,7 @@ def test_a_table_made_from_a_query_takes_its_types():
     assert spark_text(create).endswith("LIMIT 0")
 
 
-def test_an_existing_table_is_an_error_unless_said_otherwise():
+def test_an_existing_table_is_an_error_by_default():
     assert refusal("CREATE TABLE accounts (a INTEGER)").code == "TABLE_ALREADY_EXISTS"
     create = meaning("CREATE TABLE IF NOT EXISTS accounts (a INTEGER)")
     assert isinstance(create, CreateTableAnalysis)
@@ -65,7 +65,7 @@ def test_wrong_statements_are_refused(sql, code):
     assert refusal(sql).code == code
 
 
-def test_an_insert_gives_the_tables_columns_in_table_order():
+def test_an_insert_has_the_tables_columns_in_table_order():
     insert = meaning("INSERT INTO parts (code, id) SELECT s, l FROM numbers")
     assert isinstance(insert, InsertAnalysis)
     names = ["id", "code", "tags", "made"]

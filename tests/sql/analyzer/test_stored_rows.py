@@ -1,4 +1,4 @@
-"""Which constant an error of storing is about."""
+"""The constant that an error of storing is about."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may be cast to what, and assigned to what: all pairs of types, as Trino 476 has them."""
+"""Casts and assignments between all pairs of types, as in Trino 476."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ CASTS = {
     "m": "m j",
     "o": "o j",
 }
-"""From each type: the types to which CAST takes it."""
+"""From each type: the target types of CAST."""
 
 ASSIGNMENTS = {
     **dict.fromkeys("tsilnrd", "tsilnrd"),
@@ -70,7 +70,7 @@ ASSIGNMENTS = {
     **dict.fromkeys("DSZ", "DSZ"),
     **{letter: letter for letter in "bxTIYujaAmo"},
 }
-"""From each type: the types of columns that take its values without a cast being written."""
+"""From each type: the types of columns that accept its values without a written cast."""
 
 
 @pytest.mark.parametrize("source", TYPES)
@@ -108,7 +108,7 @@ def test_assignment_takes_each_type_where_trino_does(source):
         ("map(varchar(1), double)", "map(varchar, decimal(38,10))", True),
     ],
 )
-def test_nothing_that_may_not_fit_is_assigned_beside_nested_texts_of_limited_length(
+def test_nothing_that_may_not_fit_is_assigned_except_nested_texts_of_limited_length(
     source, target, taken
 ):
     assert is_assignable(parse_type(source), parse_type(target)) == taken

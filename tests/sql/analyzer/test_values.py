@@ -1,4 +1,4 @@
-"""VALUES: rows of literals that are read at once mean what they mean when they are read token by token."""
+"""VALUES: rows of literals that are read at once have the same meaning as rows read token by token."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.sql.support import meaning, refusal, spark_text
 
 
 def _understood(statement: str) -> Any:
-    """Types and values of a query over VALUES; of a statement that is refused, or whose values do not fit, the error."""
+    """Types and values of a query over VALUES; for a statement that is refused, or whose values do not fit, the error."""
     try:
         analysis = meaning(statement)
         assert isinstance(analysis, QueryAnalysis)
@@ -82,7 +82,7 @@ def test_a_hundred_thousand_rows_become_columns() -> None:
     assert list(data.slice(99_999).to_pylist()[0].values())[1:2] == ["text 99999"]
 
 
-def test_constants_are_no_spark_text() -> None:
+def test_constants_are_not_spark_text() -> None:
     analysis = meaning("VALUES (1, 'secret'), (-2, NULL)")
     assert isinstance(analysis, QueryAnalysis)
     assert "secret" not in spark_text(analysis)
@@ -101,7 +101,7 @@ def test_the_row_of_other_types_is_named_with_the_types_before_it(place: int) ->
     )
 
 
-def test_a_literal_that_is_none_is_found_among_many() -> None:
+def test_an_invalid_literal_is_found_among_many() -> None:
     cells = [f"({number}, DATE '2024-01-{number % 28 + 1}')" for number in range(1000)]
     cells[500] = "(500,\n  DATE '2024-02-30')"
     error = refusal(f"VALUES {', '.join(cells)}")
@@ -119,7 +119,7 @@ def test_a_number_too_large_for_bigint_is_found_among_many() -> None:
     assert (error.line, error.column) == (2, 2)
 
 
-def test_what_is_wrong_behind_many_rows_is_told_as_behind_two() -> None:
+def test_an_error_after_many_rows_is_the_same_as_after_two() -> None:
     few, many = (refusal(f"VALUES {_values(count)} foo bar") for count in (2, 5000))
     assert many.message == few.message
     assert many.column == len(f"VALUES {_values(5000)} ") + 1

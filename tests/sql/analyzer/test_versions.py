@@ -1,4 +1,4 @@
-"""Which version a statement points at, and what is no version: with Trino's words at Trino's places (its TestAnalyzer has the same cases)."""
+"""The version that a statement refers to, and invalid versions: with Trino's words at Trino's positions (its TestAnalyzer has the same cases)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ NOW = dt.datetime(2026, 6, 1, 12, tzinfo=dt.UTC)
 
 
 class Versioned(FakeTables):
-    """Notes the versions that are asked for; all that has to be computed is ``computed``."""
+    """Records the requested versions; every computed one is ``computed``."""
 
     def __init__(self, computed: Any = None) -> None:
         super().__init__({"t1": [("a", "bigint")]})
@@ -83,12 +83,12 @@ def test_a_version_is_a_number_or_a_name(pointer: str, value: Any, kind: str) ->
         ("TIMESTAMP '2022-01-01 01:00 -03:30'", dt.datetime(2022, 1, 1, 4, 30, tzinfo=dt.UTC)),
     ],
 )
-def test_a_moment_is_an_instant_whatever_its_type(pointer: str, value: dt.datetime) -> None:
+def test_a_moment_is_an_instant_for_every_type(pointer: str, value: dt.datetime) -> None:
     found = version(f"FOR TIMESTAMP AS OF {pointer}")
     assert (found.pointer_type, found.instant()) == (PointerType.TEMPORAL, value)
 
 
-def test_what_is_no_literal_is_computed() -> None:
+def test_a_version_that_is_not_a_literal_is_computed() -> None:
     assert version("FOR VERSION AS OF 1 + 1", 2).version == 2
     earlier = {"instant": NOW - dt.timedelta(milliseconds=1), "zone": "Europe/Berlin"}
     found = version("FOR TIMESTAMP AS OF current_timestamp - INTERVAL '0.001' SECOND", earlier)
@@ -140,7 +140,7 @@ def test_null_points_at_nothing(pointer: str) -> None:
         ("TIMESTAMP '2999-01-01 01:02:03 +05:45'", "2999-01-01 01:02:03 +05:45"),
     ],
 )
-def test_what_is_not_over_yet_may_still_change(pointer: str, shown: str) -> None:
+def test_a_period_that_is_not_over_is_refused(pointer: str, shown: str) -> None:
     assert refused(f"FOR TIMESTAMP AS OF {pointer}") == (
         "INVALID_ARGUMENTS",
         f"Pointer value '{shown}' is not in the past",
@@ -163,7 +163,7 @@ def test_the_present_is_not_the_past(moment: str) -> None:
         ("1 + 'x'", "TYPE_MISMATCH", "Cannot apply operator: integer + varchar(1)"),
     ],
 )
-def test_what_is_not_constant_is_refused(pointer: str, code: str, message: str) -> None:
+def test_a_version_that_is_not_constant_is_refused(pointer: str, code: str, message: str) -> None:
     found = refused(f"FOR VERSION AS OF {pointer}")
     assert found[:2] == (code, message)
 

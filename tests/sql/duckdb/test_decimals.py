@@ -1,4 +1,4 @@
-"""Sums of decimals that pages round, beside Python's decimals."""
+"""Sums of decimals that pages round, compared with Python's decimals."""
 
 from __future__ import annotations
 

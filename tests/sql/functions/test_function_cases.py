@@ -1,4 +1,4 @@
-"""Expressions and what Trino makes of them, in data files: ``expression => type | value`` or ``expression !! CODE message``."""
+"""Expressions and Trino's results, in data files: ``expression => type | value`` or ``expression !! CODE message``."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ def _cases():
 CASES = list(_cases())
 SUBJECTS = sorted({subject for subject, *_ in CASES})
 TOGETHER = 20_000
-"""So many letters of Spark SQL are one query: Spark looks at all of a query's expressions as often as the deepest of them needs."""
+"""The maximum length of Spark SQL in one query: Spark visits all of a query's expressions as often as the deepest one requires."""
 
 
 def shown(value):
-    """A value as the data files write it."""
+    """A value in the form of the data files."""
     if value is None:
         return "NULL"
     if isinstance(value, bool):
@@ -59,7 +59,7 @@ def _analyzed(spark, expression):
 
 
 def _values(spark, texts):
-    """Evaluate many expressions in few jobs; halve them where they are too long together, and to find the one that fails."""
+    """Evaluate many expressions in few jobs; halve them if they are too long together, and to find a failure."""
     if len(texts) == 1 or sum(map(len, texts)) <= TOGETHER:
         try:
             columns = ", ".join(f"{text} AS v{place}" for place, text in enumerate(texts))

@@ -1,4 +1,4 @@
-"""SHOW FUNCTIONS beside Trino 483's: the same names, but for those that the documentation lists."""
+"""SHOW FUNCTIONS compared with Trino 483: the same names, except those listed by the documentation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever text comes in, it is understood or refused by an error of ours with a code, a sentence and a place; and soon."""
+"""Any text is understood, or refused soon by one of our errors with a code, a sentence and a position."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ SECONDS = 2.0
 
 
 def looked_at(sql: str) -> RowMergeError | None:
-    """Parse and analyze; give the error, which must be one of ours and hold all that is promised."""
+    """Parse and analyze; return the error, which must be one of ours and complete."""
     began = time.thread_time()
     error = None
     try:
@@ -78,7 +78,7 @@ def looked_at(sql: str) -> RowMergeError | None:
 
 @some.composite
 def mutated(draw) -> str:
-    """A recorded statement with some tokens taken away, doubled, exchanged or replaced."""
+    """A recorded statement with some tokens removed, doubled, exchanged or replaced."""
     tokens = [token.text for token in tokenize(draw(some.sampled_from(STATEMENTS)))][:-1]
     for _ in range(draw(some.integers(1, 3))):
         place = draw(some.integers(0, len(tokens)))
@@ -210,7 +210,7 @@ SYNTAX = json.loads((Path(__file__).parent / "syntax_errors.json").read_text(enc
 
 
 @pytest.mark.parametrize("case", SYNTAX, ids=lambda case: case["sql"])
-def test_a_syntax_error_stands_where_trinos_grammar_puts_it(case: dict[str, str | int]) -> None:
+def test_a_syntax_error_is_at_the_position_of_trinos_grammar(case: dict[str, str | int]) -> None:
     with pytest.raises(RowMergeError) as caught:
         parse(str(case["sql"]))
     assert caught.value.code == "SYNTAX_ERROR"

@@ -1,4 +1,4 @@
-"""Hints name columns as they are stored, ready to be pasted."""
+"""Hints name columns in their stored form, ready to be pasted."""
 
 from __future__ import annotations
 

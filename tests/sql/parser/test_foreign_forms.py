@@ -1,4 +1,4 @@
-"""Forms of other engines' SQL: each error says what to write, and what it says is read."""
+"""Forms of other engines' SQL: each error names the replacement, which is valid."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_the_merge_of_a_statement_is_written_with_its_own_names(sql: str, merge:
         ("SELECT INTERVAL 1 DAY", "INTERVAL '1' DAY"),
     ],
 )
-def test_what_other_engines_write_has_a_hint(sql: str, words: str) -> None:
+def test_forms_of_other_engines_have_a_hint(sql: str, words: str) -> None:
     assert words in hint_of(sql)
 
 
@@ -112,7 +112,7 @@ def test_what_other_engines_write_has_a_hint(sql: str, words: str) -> None:
         "INSERT INTO t ON CONFLICT",
     ],
 )
-def test_a_statement_that_ends_early_is_an_error_and_nothing_else(sql: str) -> None:
+def test_a_statement_that_ends_early_is_a_single_error(sql: str) -> None:
     hint_of(sql)
 
 
@@ -164,5 +164,5 @@ def test_words_are_not_joined_where_others_are_removed() -> None:
         "SELECT * FROM t WHERE a == 1 AND b || c ILIKE 'd'",
     ],
 )
-def test_what_cannot_be_rewritten_or_is_long_is_not_offered(sql: str) -> None:
+def test_long_and_unconvertible_statements_have_no_offer(sql: str) -> None:
     assert "In Trino's words" not in hint_of(sql)

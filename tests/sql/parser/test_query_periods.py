@@ -1,4 +1,4 @@
-"""``FOR VERSION AS OF`` and ``FOR TIMESTAMP AS OF`` are read where Trino has them, and nowhere else."""
+"""``FOR VERSION AS OF`` and ``FOR TIMESTAMP AS OF`` are read in Trino's positions, and nowhere else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def relation(sql: str) -> Any:
     return tree.tree.body.relation
 
 
-def test_a_period_stands_behind_the_name_and_before_the_alias() -> None:
+def test_a_period_follows_the_name_and_precedes_the_alias() -> None:
     sql = "SELECT * FROM lake.s.t FOR VERSION AS OF 8 + 1 AS x (a, b)"
     aliased = relation(sql)
     assert (aliased.alias.value, [column.value for column in aliased.columns]) == ("x", ["a", "b"])
@@ -34,7 +34,7 @@ def test_an_alias_needs_no_as() -> None:
     assert relation("SELECT * FROM t FOR TIMESTAMP AS OF DATE '2026-01-01' x").alias.value == "x"
 
 
-def test_without_a_period_there_is_none() -> None:
+def test_a_table_without_a_period_has_none() -> None:
     assert relation("SELECT * FROM t").period is None
 
 
@@ -88,7 +88,7 @@ def test_a_period_is_read_wherever_a_table_is(sql: str) -> None:
         ),
     ],
 )
-def test_what_is_no_period_is_told_at_its_place(sql: str, column: int, message: str) -> None:
+def test_an_invalid_period_is_reported_at_its_position(sql: str, column: int, message: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(sql)
     assert (caught.value.code, caught.value.line, caught.value.column) == (

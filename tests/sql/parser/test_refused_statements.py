@@ -1,4 +1,4 @@
-"""Statements of Trino's that this engine has not: each says what to write instead."""
+"""Statements of Trino that this engine lacks: each error names the replacement."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ REFUSED = {
 
 
 @pytest.mark.parametrize("statement", REFUSED)
-def test_a_statement_that_is_not_there_says_what_to_write_instead(statement: str) -> None:
+def test_an_unsupported_statement_names_its_replacement(statement: str) -> None:
     with pytest.raises(ParseError) as caught:
         parse(statement)
     assert caught.value.code == "NOT_SUPPORTED"

@@ -28,7 +28,7 @@ def test_semicolons_in_strings_names_and_comments_do_not_split():
 
 
 @pytest.mark.parametrize("text", ["", "  \n", ";", ";;", "-- nothing\n", "/* nothing */;"])
-def test_nothing_is_no_statement(text):
+def test_an_empty_text_is_not_a_statement(text):
     assert split_statements(text) == ()
 
 
@@ -90,7 +90,7 @@ def test_parentheses_may_hold_queries_rows_lambdas_and_expressions(value):
     assert isinstance(parse(f"SELECT {value}"), st.Query)
 
 
-def test_arguments_of_a_table_function_may_go_without_names():
+def test_arguments_of_a_table_function_may_omit_names():
     assert isinstance(parse("SELECT * FROM TABLE(sequence(1, 5)) s (n)"), st.Query)
     assert isinstance(parse("SELECT * FROM TABLE(sequence(start => 1, stop => 5)) s (n)"), st.Query)
 
@@ -209,7 +209,7 @@ def test_common_slips_have_a_hint(sql, hint):
 def test_a_primary_key_has_a_hint(columns):
     with pytest.raises((ParseError, AnalysisError)) as caught:
         statement = parse(f"CREATE TABLE t ({columns})")
-        # `KEY` is a type that there is not, for a column `PRIMARY`; that is told when the table has been looked up.
+        # `KEY` is an unknown type, for a column `PRIMARY`; that is reported when the table has been looked up.
         raise next(
             column.type for column in statement.columns if isinstance(column.type, AnalysisError)
         )
@@ -277,7 +277,7 @@ def test_a_field_of_a_row_may_be_an_array(kind: str) -> None:
         ("SELECT 1 FROM t GROUP BY GROUPING x", 35, "x", "( SETS"),
     ],
 )
-def test_what_is_expected_is_all_that_the_grammar_has_there(
+def test_the_expected_tokens_are_all_that_the_grammar_allows(
     sql: str, column: int, token: str, expected: str
 ) -> None:
     error = _refused(sql)
@@ -341,7 +341,7 @@ def test_what_is_expected_is_all_that_the_grammar_has_there(
         ("CREATE TABLE n (LIKE t, z)", 26, ")", "<type>"),
     ],
 )
-def test_what_cannot_be_read_is_told_before_a_statement_is_refused(
+def test_syntax_errors_precede_refused_statements(
     sql: str, column: int, token: str, expected: str
 ) -> None:
     error = _refused(sql)

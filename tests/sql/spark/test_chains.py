@@ -1,4 +1,4 @@
-"""Long runs of one operator are lists: read, typed and printed without a level of recursion per term, and up to a bound."""
+"""Long runs of one operator are lists: read, typed and printed without recursion per term, up to a bound."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_a_chain_is_nested_up_to_a_length_and_a_list_beyond_it() -> None:
     )
 
 
-def test_what_a_list_says_is_what_nesting_says(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_list_means_the_same_as_nesting(monkeypatch: pytest.MonkeyPatch) -> None:
     sql = "SELECT i" + "".join(
         f" {sign} {term}"
         for sign, term in [("+", "l"), ("-", "n"), ("+", "i"), ("-", "2"), ("+", "d")] * 30
@@ -101,7 +101,7 @@ def test_an_operand_that_does_not_fit_is_reported_at_its_operator() -> None:
     assert error.message == "Cannot apply operator: integer - boolean"
 
 
-def test_what_is_missing_at_the_end_of_a_long_chain_is_reported_there() -> None:
+def test_a_missing_end_of_a_long_chain_is_reported_there() -> None:
     error = refusal("SELECT i" + " || 'x'" * 150 + " || FROM numbers")
     assert (error.code, error.line, error.column) == ("SYNTAX_ERROR", 1, 9 + 150 * 7 + 4)
 

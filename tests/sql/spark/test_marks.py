@@ -1,4 +1,4 @@
-"""Marks in Spark SQL, and the places that their numbers stand for."""
+"""Marks in Spark SQL, and the positions of their numbers."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ FAILURE = re.compile(r"\[\[[A-Z_]+(?:@(\d+))?\]\]")
 
 
 @pytest.mark.parametrize("written", [r"'/*1*/'", r"'it\'s /*1*/'", "`/*1*/`"])
-def test_text_and_names_that_look_like_marks_are_none(written: str) -> None:
+def test_text_and_names_that_look_like_marks_are_not_marks(written: str) -> None:
     assert origin_at(f"/*0*/{written} + 1/**/", len(written) + 7) == 0
 
 
-def test_behind_an_expression_the_one_around_it_holds_again() -> None:
+def test_the_mark_of_the_outer_expression_applies_again_after_an_inner_one() -> None:
     text = "/*1*/a + /*2*/b/**/ + c/**/ + d"
     assert [origin_at(text, text.index(name)) for name in "abcd"] == [1, 2, 1, None]
 
@@ -44,7 +44,7 @@ def test_every_failure_of_a_statement_carries_the_number_of_an_expression_that_w
     }
 
 
-def test_a_key_of_group_by_is_written_alike_wherever_it_stands() -> None:
+def test_a_key_of_group_by_is_written_alike_everywhere() -> None:
     query = meaning(
         "SELECT 1 + CAST(s AS integer) FROM numbers GROUP BY CAST(s AS integer) ORDER BY CAST(s AS integer) DESC"
     )
@@ -85,7 +85,7 @@ class _WithView(FakeTables):
         )
 
 
-def test_what_a_view_computes_stands_where_the_statement_names_the_view() -> None:
+def test_computed_columns_of_a_view_are_marked_at_the_name_of_the_view() -> None:
     sql = "SELECT 1 FROM numbers WHERE true AND EXISTS (SELECT x FROM w WHERE x > 1)"
     query = meaning(sql, tables=_WithView(ACCOUNTS.tables))
     assert isinstance(query, QueryAnalysis)

@@ -1,4 +1,4 @@
-"""The Spark SQL of queries: made-up names that no column has, and what Spark lacks."""
+"""The Spark SQL of queries: generated names that no column has, and forms that Spark lacks."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_name_that_the_printer_makes_up_is_that_of_no_column(sql: str) -> None
     assert len(set(made_up)) == len(made_up)
 
 
-def test_a_column_keeps_its_name_as_its_symbol_beside_those_that_are_made_up() -> None:
+def test_a_column_keeps_its_name_as_its_symbol_despite_invented_ones() -> None:
     assert unmarked(spark_text(meaning("SELECT r FROM t", tables=CLASHING))).startswith(
         "SELECT `r` FROM (SELECT c0 AS `r`, "
     )

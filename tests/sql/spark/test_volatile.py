@@ -1,4 +1,4 @@
-"""A value that is another one each time is written once, whatever is made of it."""
+"""A volatile value is written once, whatever uses it."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ EXAMPLES = {
 
 
 def volatile(kind: Type) -> e.Apply:
-    """Give a call of a type that gives another value each time."""
+    """Return the call of a type whose value differs each time."""
     return e.Apply(
         kind, "function", (), Overload("random", (), str(kind), "rand()", variadic=False)
     )
@@ -111,7 +111,7 @@ def test_the_arguments_of_every_function_are_written_once() -> None:
             found.result, "function", tuple(map(volatile, found.arguments)), found.overload
         )
         text, seen = print_spark(node), seen + 1
-        # An argument may be left out, but never written twice; a function that is volatile itself has its own call.
+        # An argument may be omitted, but never written twice; a volatile function has its own call.
         if calls(text) > len(kinds) + calls(found.overload.spark):
             wrong.append((str(overload), text))
     assert wrong == []
@@ -143,14 +143,14 @@ def test_the_arguments_of_every_function_are_written_once() -> None:
         ("random(5) * random(5)", 2),
     ],
 )
-def test_what_is_written_once_is_evaluated_once(value: str, count: int) -> None:
+def test_expressions_written_once_are_evaluated_once(value: str, count: int) -> None:
     found = meaning(f"UPDATE numbers SET i = {value}")
     assert isinstance(found, UpdateAnalysis)
     (tree,) = (value.tree for value in found.clauses[0].values if value is not None)
     assert calls(print_spark(tree)) == count
 
 
-def test_what_is_the_same_each_time_is_bound_nowhere() -> None:
+def test_deterministic_expressions_are_not_bound() -> None:
     kind = parse_type("double")
     column = e.Column(kind, "a")
     assert "$v" not in print_spark(e.Apply(parse_type("varchar"), "cast", (column,)))

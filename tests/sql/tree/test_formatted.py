@@ -1,4 +1,4 @@
-"""Expressions and queries written anew, as Trino 476 has written them in SHOW CREATE VIEW."""
+"""Formatted expressions and queries, as written by Trino 476 in SHOW CREATE VIEW."""
 
 from __future__ import annotations
 
@@ -57,6 +57,6 @@ def test_a_query_is_written_as_trino_writes_it(text: str) -> None:
 
 
 @pytest.mark.parametrize("text", QUERIES)
-def test_what_is_written_anew_is_the_same_query(text: str) -> None:
+def test_a_formatted_query_is_the_same_query(text: str) -> None:
     once = formatted_query(parse_query(text), text)
     assert formatted_query(parse_query(once), once) == once

@@ -1,4 +1,4 @@
-"""Runs of literals: where they end, and where their literals stand."""
+"""Runs of literals: their ends, and the positions of their literals."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_every_literal_has_the_place_of_its_tokens(written: str) -> None:
         ("VALUES (1s, 2), (0x1F, 2), (1, U&'a')", []),
     ],
 )
-def test_runs_stand_behind_values_and_in(text: str, taken: list[str]) -> None:
+def test_runs_follow_values_and_in(text: str, taken: list[str]) -> None:
     with at_once():
         assert [
             token.text for token in tokenize(text, Runs.WHOLE) if token.kind is TokenKind.LITERALS
@@ -65,13 +65,13 @@ def test_the_ends_of_a_run_keep_their_places() -> None:
     assert ends[-6:] == every[-6:]
 
 
-def test_a_list_where_a_run_is_no_list_is_read_token_by_token() -> None:
+def test_a_list_where_a_run_is_not_a_list_is_read_token_by_token() -> None:
     with at_once():
         at_a_time = parse("SELECT position(x IN (1, 2)) FROM t")
     assert at_a_time == parse("SELECT position(x IN (1, 2)) FROM t")
 
 
 def test_runs_that_are_never_long_enough_cost_no_more_than_tokens() -> None:
-    # Each part would begin a run; none of them is looked through again and again.
+    # Each part would begin a run; none of them is scanned repeatedly.
     text = "VALUES " + ", ".join("(1, 2), (3, x)" for _ in range(5000))
     assert sum(token.kind is TokenKind.LITERALS for token in tokenize(text, Runs.WHOLE)) == 0

@@ -1,4 +1,4 @@
-"""What conditions say of single columns."""
+"""Domains of single columns in conditions."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_a_comparison_with_a_constant_is_a_domain(condition: str, expected: dict
         "CAST('1.56' AS varchar(1)) = text",
     ],
 )
-def test_what_is_not_certain_is_no_domain(condition: str) -> None:
+def test_uncertain_conditions_have_no_domain(condition: str) -> None:
     assert domains(condition) == {}
 
 

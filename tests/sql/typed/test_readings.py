@@ -1,4 +1,4 @@
-"""What a query's tree says of it."""
+"""Properties of a query derived from its tree."""
 
 from __future__ import annotations
 

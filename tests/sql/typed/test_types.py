@@ -56,7 +56,7 @@ def test_common_types_are_those_of_trino_in_both_directions(left, right, common)
         ("+", "varchar", "integer", None),
     ],
 )
-def test_arithmetic_gives_the_types_of_trino(operator, left, right, result):
+def test_arithmetic_has_the_types_of_trino(operator, left, right, result):
     found = arithmetic_type(operator, parse_type(left), parse_type(right))
     assert (None if found is None else str(found)) == result
 

@@ -1,4 +1,4 @@
-"""Saved audits: what was saved is there again, and every other file is one error with its place."""
+"""Saved audits: an opened audit has the saved content, and every other file is one error with its position."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_an_audit_is_the_same_when_it_is_opened_again(tmp_path: Path) -> None:
     assert (tmp_path / "t.audit").stat().st_mode & 0o077 == 0
 
 
-def test_it_is_opened_without_spark(tmp_path: Path) -> None:
+def test_an_audit_is_opened_without_spark(tmp_path: Path) -> None:
     AUDIT.save(tmp_path / "t.audit")
     program = (
         "import sys; sys.modules['pyspark'] = None\n"
@@ -142,7 +142,7 @@ def test_a_part_that_does_not_belong_there_is_named(
     assert f"{place}: " in refused(changed(tmp_path / "t.audit", change)).message
 
 
-def test_what_is_nested_too_deeply_is_refused(tmp_path: Path) -> None:
+def test_deeply_nested_content_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "t.audit"
     path.write_text("[" * 200_000)
     assert refused(path)

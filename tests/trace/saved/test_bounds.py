@@ -1,4 +1,4 @@
-"""A file that would unfold to far more than its size is refused before the memory is taken; an honest one of any size is opened."""
+"""A file that would expand to far more than its size is refused before the memory is taken; a regular one of any size is opened."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from rowmerge_nb.trace.trino_query import trino_query
 from tests.trace.saved.test_records import PAGE, RECORD, refused
 
 ROWS = 10_000_000
-"""As many zeros of 64 bits take 80 MB, and packed some kilobytes."""
+"""This number of 64-bit zeros takes 80 MB, and some kilobytes when packed."""
 
 
 def stream(*pages: pa.RecordBatch, packed: str | None = None) -> bytes:
@@ -161,7 +161,7 @@ def record_with(path: Path, **entries: bytes) -> Path:
 
 
 def packed_rows() -> bytes:
-    """Return the rows of a record, some kilobytes that take hundreds of megabytes."""
+    """Return the rows of a record: some kilobytes that expand to hundreds of megabytes."""
     count = 8_000_000
     numbers, texts = (
         pa.array(memoryview(bytes(8 * count)).cast("q")),

@@ -1,4 +1,4 @@
-"""A record is saved as data, and opened again; what is cut short, of another version, or hostile is one error, and no code runs."""
+"""A record is saved as data and opened again; a truncated or hostile one, or one of another version, is one error, and no code runs."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def refused(path: Path) -> RowMergeError:
 
 
 def rewritten(path: Path, **entries: bytes | None) -> Path:
-    """Save the record with other entries in the file; None leaves one out."""
+    """Save the record with other entries in the file; None omits one."""
     RECORD.save(path)
     with zipfile.ZipFile(path) as file:
         content: dict[str, bytes | None] = {name: file.read(name) for name in file.namelist()}
@@ -123,7 +123,7 @@ def test_the_older_flow_and_the_current_era_are_kept_too(tmp_path: Path) -> None
         assert load_record(tmp_path / "t.record") == record
 
 
-def test_it_says_what_it_holds() -> None:
+def test_a_record_describes_its_content() -> None:
     assert str(replace(RECORD, every=5)).splitlines() == [
         "Record of MERGE memory.default.t (memory)",
         "3 pages with 5 rows for 2 writers",
@@ -175,7 +175,7 @@ class Evil:
     [pickle.dumps(Evil()), b"PK\x05\x06" + b"\0" * 18, b"not a zip", json.dumps({"a": 1}).encode()],
     ids=["pickle", "empty zip", "text", "json"],
 )
-def test_what_is_no_record_is_refused_and_no_code_runs(
+def test_invalid_records_are_refused_and_no_code_runs(
     content: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
@@ -290,7 +290,7 @@ def test_compressed_entries_and_two_of_one_name_are_refused(tmp_path: Path) -> N
     assert "it is there more than once" in refused(path).message
 
 
-def test_a_missing_file_and_what_is_no_path_are_refused(tmp_path: Path) -> None:
+def test_missing_files_and_invalid_paths_are_refused(tmp_path: Path) -> None:
     assert "No such file" in refused(tmp_path / "no.record").message
     assert "directory" in refused(tmp_path).message.lower()
     with pytest.raises(RowMergeError, match="is not the path of a file"):

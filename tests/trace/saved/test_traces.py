@@ -1,4 +1,4 @@
-"""Files of saved traces: private, whole or not there; and whatever a file holds, it opens as a trace or is refused in one sentence."""
+"""Files of saved traces: private, complete or missing; any content opens as a trace or is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_a_disk_that_is_full_leaves_the_old_file(
     assert [entry.name for entry in tmp_path.iterdir()] == ["trace.json"]
 
 
-def test_what_cannot_be_saved_is_refused(tmp_path: Path) -> None:
+def test_traces_that_cannot_be_saved_are_refused(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     trace = merge_trace()
     for path in (tmp_path, tmp_path / "pipe", tmp_path / "no" / "such", "a\0b", 3, None):
@@ -131,7 +131,7 @@ def test_half_a_character_survives(tmp_path: Path) -> None:
     assert all(text.encode() for text in mime_bundle(trace).values())
 
 
-def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
+def test_a_path_that_is_not_a_file_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe", "/dev/zero", tmp_path / "missing", "a\0b", None, 7):
         refused(path)
@@ -155,13 +155,13 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_another_content_is_told(tmp_path: Path, content: bytes, told: str) -> None:
+def test_other_content_is_reported(tmp_path: Path, content: bytes, told: str) -> None:
     (tmp_path / "x.json").write_bytes(content)
     assert told in refused(tmp_path / "x.json")
 
 
 def changed(content: Any, place: str, value: Any) -> None:
-    """Put a value in a place within a saved trace."""
+    """Set a value at a path within a saved trace."""
     *way, last = re.findall(r"\w+", place)
     here = content[FORMAT]
     for step in way:
@@ -255,7 +255,7 @@ def changed(content: Any, place: str, value: Any) -> None:
         ("more", 1, "$.more: nothing of this name belongs there"),
     ],
 )
-def test_the_place_of_what_is_wrong_is_told(
+def test_the_position_of_an_error_is_reported(
     tmp_path: Path, place: str, value: Any, told: str
 ) -> None:
     content = content_of(merge_trace(), tmp_path / "x.json")
@@ -264,7 +264,7 @@ def test_the_place_of_what_is_wrong_is_told(
     assert told in refused(tmp_path / "x.json")
 
 
-def test_a_field_that_is_missing_is_told(tmp_path: Path) -> None:
+def test_a_missing_field_is_reported(tmp_path: Path) -> None:
     content = content_of(merge_trace(), tmp_path / "x.json")
     del content[FORMAT]["fields"]["clauses"]["items"][2]["fields"]["rows"]
     (tmp_path / "x.json").write_text(json.dumps(content))
@@ -325,7 +325,7 @@ ODD = [
 
 
 def mutated(content: Any, draw: random.Random) -> None:
-    """Change a saved trace in one place: a value, a key, an order, bytes of Arrow data."""
+    """Change a saved trace at one point: a value, a key, an order, bytes of Arrow data."""
     ways = list(places(content))
     way = draw.choice(ways)
     parent, step = at(content, way[:-1]), way[-1]
@@ -355,7 +355,7 @@ def mutated(content: Any, draw: random.Random) -> None:
     "make",
     [merge_trace, duplicate_trace, hostile_trace, CASES["update_updatable"], CASES["insert"]],
 )
-def test_whatever_is_changed_in_a_file_it_is_refused_by_our_error_or_can_be_drawn(
+def test_a_file_with_any_change_is_refused_by_our_error_or_can_be_drawn(
     tmp_path: Path, make: Callable[[], Trace]
 ) -> None:
     path, draw = tmp_path / "x.json", random.Random(7)
@@ -416,7 +416,7 @@ HOSTILE = (
 
 
 def with_text(facts: NodeFacts | None, text: str) -> Any:
-    """Give facts of a node with another text in all their texts."""
+    """Return facts of a node with another text in all their texts."""
     if facts is None:
         return None
     changes = {
