@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 @dataclass
 class FakeEngine:
-    """Records what it is asked, and answers with a trace; a statement with FAIL in it fails, one with STOP is interrupted, LATE when it has ended, AFTER in its commit."""
+    """Records its requests, and answers with a trace.
+
+    FAIL in a statement raises an error. STOP, LATE and AFTER interrupt it: at once, at its end, in
+    its commit.
+    """
 
     asked: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     compared: list[tuple[str, str, dict[str, Any]]] = field(default_factory=list)
@@ -54,7 +58,7 @@ class FakeEngine:
             )
         )
         if "EXPLAIN" not in sql and "SELECT" not in sql:
-            # What a real engine does when it commits.
+            # Like a real engine at its commit.
             guarded(lambda: (no_return(lambda: True), note_result(done)))
         if "LATE" in sql:
             raise KeyboardInterrupt
@@ -153,13 +157,13 @@ class FakeEngine:
 
 @dataclass
 class Notebook:
-    """A shell with the extension loaded, and what its cells show."""
+    """A shell with the extension loaded, and the output of its cells."""
 
     shell: Any
     engine: FakeEngine
 
     def run(self, cell: str) -> Any:
-        """Run a cell; gives what it showed and the error it raised."""
+        """Run a cell; return its output and its error."""
         from IPython.utils.capture import capture_output
 
         with capture_output() as captured:

@@ -1,4 +1,4 @@
-"""The notebook of docs/design.md: `python -m tests.notebook.design_notebook` makes and runs it, and puts its results into the page."""
+"""The notebook of docs/design.md: `python -m tests.notebook.design_notebook` builds and runs it, and copies its results into the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A real JupyterLab and a browser in front of it: what the front end does with our outputs is seen, not guessed."""
+"""A real JupyterLab and a browser: the behavior of the front end with our outputs is observed."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Lab:
     """A server of notebooks.
 
     Args:
-        folder: where the notebooks lie.
-        address: how it is reached.
+        folder: the folder of the notebooks.
+        address: the URL of the server.
     """
 
     def __init__(self, folder: Path, address: str) -> None:
@@ -38,7 +38,7 @@ class Lab:
         self.address = address
 
     def write(self, name: str, cells: Sequence[str]) -> str:
-        """Write a notebook with these cells; give the address at which it is opened."""
+        """Write a notebook with these cells; return its address."""
         notebook = nbformat.v4.new_notebook(
             cells=[nbformat.v4.new_code_cell(cell) for cell in cells]
         )
@@ -51,7 +51,7 @@ class Lab:
         return f"{self.address}/lab/tree/{name}"
 
     def wait_for_kernel(self) -> None:
-        """Wait until a page is connected to a kernel that has nothing to do."""
+        """Wait until a page is connected to an idle kernel."""
         end = time.monotonic() + PATIENCE
         while not any(
             kernel["connections"] and kernel["execution_state"] == "idle"
@@ -61,7 +61,7 @@ class Lab:
             time.sleep(0.2)
 
     def _kernels(self) -> Any:
-        """Give what the server says of its kernels; of one that is just being started it fails to say anything."""
+        """Return the server's list of its kernels; for a kernel that is starting, the request fails."""
         try:
             return self.ask("api/kernels")
         except urllib.error.HTTPError as error:
@@ -70,12 +70,12 @@ class Lab:
             return ()
 
     def stop_kernels(self) -> None:
-        """End all kernels, as if the server had been started anew."""
+        """End all kernels, as after a restart of the server."""
         for kernel in self.ask("api/kernels"):
             self.ask(f"api/kernels/{kernel['id']}", method="DELETE")
 
     def ask(self, path: str, method: str = "GET") -> Any:
-        """Ask the server's API."""
+        """Send a request to the server's API."""
         request = urllib.request.Request(f"{self.address}/{path}", method=method)
         with urllib.request.urlopen(request, timeout=30) as answer:
             content = answer.read()
@@ -84,7 +84,7 @@ class Lab:
 
 @contextmanager
 def jupyterlab(folder: Path, theme: str = "JupyterLab Light") -> Iterator[Lab]:
-    """Start JupyterLab with its default settings and a home of its own."""
+    """Start JupyterLab with its default settings and a private home."""
     port = _free_port()
     home = folder / "home"
     (folder / "notebooks").mkdir(parents=True)
@@ -144,7 +144,7 @@ def jupyterlab(folder: Path, theme: str = "JupyterLab Light") -> Iterator[Lab]:
 
 @contextmanager
 def opened(address: str, folder: Path) -> Iterator[Page]:
-    """Open an address in a browser of its own."""
+    """Open an address in a separate browser."""
     import websocket
 
     assert BROWSER is not None
@@ -166,7 +166,7 @@ def opened(address: str, folder: Path) -> Iterator[Page]:
         ) as connection:
             page = Page(connection)
             page.call("Page.enable")
-            # Lab asks which part of it has the focus, which a window that nobody sees has not.
+            # Lab asks which part of it has the focus, which an invisible window lacks.
             page.call("Emulation.setFocusEmulationEnabled", enabled=True)
             page.open(address)
             yield page
@@ -182,7 +182,7 @@ def _pages(port: int) -> list[dict[str, Any]]:
 
 
 def _until(ask: Any, process: subprocess.Popen[bytes]) -> Any:
-    """Ask until there is an answer."""
+    """Repeat a request until there is an answer."""
     end = time.monotonic() + PATIENCE
     while time.monotonic() < end:
         assert process.poll() is None, f"it ended with {process.returncode}"

@@ -1,4 +1,4 @@
-"""Calls with wrong arguments, as a cell prints them."""
+"""Calls with wrong arguments, as printed by a cell."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ MERGE = "%%merge\nMERGE INTO accounts a USING updates u ON a.id = u.id "
 
 @pytest.fixture
 def tab(notebook):
-    """Press Tab where the bar stands: gives what is offered, and what each would stand in place of."""
+    """Press Tab at the position of the bar; return the offers, and the text that each would replace."""
     from IPython.core.completer import provisionalcompleter
 
     def press(cell):
@@ -120,7 +120,7 @@ def test_keywords_are_those_that_the_grammar_allows_there_in_the_case_in_which_t
         ("%merge undo ac|", ["accounts"]),
     ],
 )
-def test_tables_are_offered_where_a_table_can_stand_and_dataframes_only_where_one_can_be_read(
+def test_tables_are_offered_where_a_table_fits_and_dataframes_only_where_one_is_read(
     tab, cell, offered
 ):
     assert tab(cell) == offered
@@ -210,7 +210,7 @@ def test_an_expression_is_offered_columns_then_keywords_then_functions_with_thei
     assert tab("%%merge\nSELECT CAST(1 AS big|") == ["bigint"]
 
 
-def test_what_is_written_as_a_function_is_what_the_analyzer_knows():
+def test_functions_offered_are_those_known_to_the_analyzer():
     assert set(FORMS) == calls._WITHOUT_SCHEMA
 
 
@@ -252,7 +252,7 @@ def test_names_of_python_are_offered_in_braces_and_no_columns(tab, cell, offered
 
 
 @pytest.mark.not_quick
-def test_other_cells_are_left_alone(tab):
+def test_other_cells_are_not_completed(tab):
     assert "limit" in tab("lim|")
     assert tab("%%merged\nMERGE INTO acc|") != ["accounts"]
     assert tab("MERGE INTO acc|") != ["accounts"]
@@ -270,7 +270,7 @@ def test_the_option_engine_says_whose_tables_are_offered(notebook, tab):
     assert tab("%%merge --engine other\nMERGE INTO |") == ["elsewhere"]
 
 
-def test_before_there_is_an_engine_none_is_made(notebook, tab, monkeypatch):
+def test_completion_creates_no_engine(notebook, tab, monkeypatch):
     from rowmerge_nb import default
 
     monkeypatch.setattr(default, "_engines", [])
@@ -363,7 +363,7 @@ def test_procedures_their_arguments_and_table_properties_are_those_of_the_catalo
     engine.add_catalog("lake", Lake())
     notebook.shell.user_ns["lakes"] = engine
     found = tab(cell.replace("%%merge", "%%merge --engine lakes"))
-    # Arguments are values as well: words and functions that may begin one are no names of these.
+    # Arguments are values as well: words and functions that may begin one are not names of these.
     assert [
         name for name in found if tab.kinds[name] != "keyword" and "->" not in tab.kinds[name]
     ] == offered
@@ -413,7 +413,7 @@ def test_a_kernel_completes_a_cell(tmp_path):
         manager.shutdown_kernel(now=True)
 
 
-def test_what_depends_on_units_patterns_and_zones_is_what_the_analyzer_makes_by_itself() -> None:
+def test_functions_with_units_patterns_and_zones_are_those_of_the_analyzer() -> None:
     from rowmerge_nb.sql.analyzer.expressions.moment_calls import _MAKERS
     from rowmerge_nb.sql.functions.all_functions import MOMENTS
     from rowmerge_nb.sql.functions.overloads import overloads

@@ -1,4 +1,4 @@
-"""%merge connect: its words, its output, and passwords that do not stay."""
+"""%merge connect: its words, its output, and passwords that are not kept."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def test_a_plugin_of_trino_is_connected_with_a_word_on_the_era():
 
 @pytest.fixture
 def cells(shell):
-    """A shell whose default engine of cells is a real one, without Spark."""
+    """A shell whose default engine of cells is real, without Spark."""
     shell.run_line_magic("load_ext", "rowmerge_nb")
     with Engine() as engine:
         shell.user_ns["real"] = engine
@@ -108,7 +108,7 @@ def test_an_address_needs_no_store(cells):
     assert "host=127.0.0.1 port=1 dbname=shop cannot be reached" in failure.message
 
 
-def test_a_password_is_asked_for(cells, monkeypatch):
+def test_a_password_is_prompted_for(cells, monkeypatch):
     prompts = []
     monkeypatch.setattr(getpass, "getpass", lambda prompt: prompts.append(prompt) or SECRET)
     requests = []
@@ -131,7 +131,7 @@ def test_a_password_is_asked_for(cells, monkeypatch):
 
 @pytest.fixture
 def remembering(tmp_path, monkeypatch):
-    """A shell that keeps its history in a file, as a kernel does."""
+    """A shell that keeps its history in a file, like a kernel."""
     from IPython.core.interactiveshell import InteractiveShell
     from traitlets.config import Config
 
@@ -202,7 +202,7 @@ def test_a_front_end_that_replaces_cells_gets_the_cell_without_the_password(
     )
     remembering.run_cell(f"x = 1\n%merge connect {ADDRESS} AS pg", store_history=True)
     assert cells == [(f"x = 1\n%merge connect {BARE} AS pg --password", True)]
-    # A terminal has one line, which stays as it is.
+    # A terminal has one line, which stays unchanged.
     monkeypatch.undo()
     monkeypatch.setattr(remembering, "set_next_input", lambda *_, **__: cells.append(()))
     remembering.run_cell(f"%merge connect {ADDRESS} AS pg", store_history=True)
@@ -221,7 +221,7 @@ def test_the_variable_whose_engine_has_the_catalog_is_named(cells):
     assert "There are: memory" in cells.run("%merge SELECT * FROM your.default.t").failure.hint
 
 
-def test_a_value_of_the_notebook_that_is_no_frame_is_answered_with_one(cells):
+def test_a_value_of_the_notebook_that_is_not_a_frame_is_answered_with_a_frame(cells):
     cells.shell.user_ns["rows"] = [{"id": 1}]
     cells.run("old = %merge SELECT 1 AS id")
     failure = cells.run("%merge SELECT * FROM rows").failure

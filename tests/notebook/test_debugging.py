@@ -1,4 +1,4 @@
-"""``%debug`` after a cell whose error came from connector code stops at the connector's line, or says why it cannot."""
+"""``%debug`` after an error from connector code stops at the connector's line, or names the reason why it cannot."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_a_split_that_cannot_be_read_is_read_again_here(spark: Any) -> None:
 
 
 @pytest.mark.spark
-def test_a_call_that_does_not_fail_here_is_told(spark: Any) -> None:
+def test_a_call_that_does_not_fail_here_is_reported(spark: Any) -> None:
     _, error, shop = failed(spark, "price 7 is refused")
     shop.bug = ""
     found, told = connectors_error(error)
@@ -94,7 +94,7 @@ def test_a_call_that_does_not_fail_here_is_told(spark: Any) -> None:
 
 
 @pytest.mark.spark
-def test_a_table_that_is_gone_is_told(spark: Any) -> None:
+def test_a_vanished_table_is_reported(spark: Any) -> None:
     _, error, shop = failed(spark, "price 7 is refused")
     shop.tables.clear()
     shop.fixed = True
@@ -103,7 +103,7 @@ def test_a_table_that_is_gone_is_told(spark: Any) -> None:
     assert "cannot be made again here: Shop has no table default.t" in told
 
 
-def test_a_page_that_was_not_kept_is_told() -> None:
+def test_an_unrecorded_page_is_reported() -> None:
     from rowmerge_nb.base.errors import ExecutionError
     from rowmerge_nb.engine.api.result import Recording, Result
     from rowmerge_nb.trace.trace import Trace
@@ -134,7 +134,7 @@ def test_the_debugger_is_given_back_with_the_extension(notebook: Any) -> None:
     notebook.run("%load_ext rowmerge_nb")
 
 
-def test_debug_of_an_error_of_ones_own_cell_is_as_ever(
+def test_debug_of_an_error_of_the_users_own_cell_works_as_without_the_extension(
     notebook: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened: list[Any] = []

@@ -15,7 +15,7 @@ COURSE = [
     if path.name != "00_start_here.ipynb"
 ]
 TRIED = {"01", "05", "07"}
-"""The notebooks whose solutions the trials run: between them they have every form of exercise."""
+"""The notebooks whose solutions the trials run: together they have every form of exercise."""
 SOLUTION = re.compile(
     r"<details><summary>A solution</summary>\n.*?```(sql|python)\n(.*?)\n```.*?</details>",
     re.DOTALL,
@@ -36,7 +36,7 @@ class Exercise:
             self.cell, self.cells = cells[1], cells[1:]
 
     def solve(self) -> None:
-        """Put the solution where the reader's answer goes."""
+        """Insert the solution in place of the reader's answer."""
         if self._is_statement:
             magic, _, _ = self.cell.source.partition("\n")
             self.cell.source = f"{magic}\n{self.solution}"
@@ -46,7 +46,7 @@ class Exercise:
 
     @property
     def said(self) -> str:
-        """What the cells of the exercise print or show as text."""
+        """The text output of the cells of the exercise."""
         outputs = [output for cell in self.cells for output in cell.outputs]
         return "\n".join(
             str(output.get("text") or output.get("data", {}).get("text/plain") or output)

@@ -1,4 +1,4 @@
-"""The first cells of the README run as they are, and twice."""
+"""The first cells of the README run unchanged, and twice."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The first notebook of a user: its cells run on the user's files as they are written."""
+"""The first notebook of a user: its generated cells run on the user's files."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_dates_are_read_where_the_day_is_certain(folder: Path) -> None:
         frame = pd.read_csv(path, **own).convert_dtypes()
         assert frame["due"].dt.month.eq(4).all()
         assert frame["on"].dropna().dt.month.eq(4).all()
-        # Of April or of May: nobody knows.
+        # April or May: the date is ambiguous.
         assert frame["paid"].dtype == "string"
         assert frame["code"].dtype == "Int64"
     start, _ = sources(main([str(path) for path in paths]))
@@ -126,7 +126,7 @@ def test_files_without_a_common_column_are_refused_with_their_headers(folder: Pa
         main([str(folder / "old.csv"), str(folder / "news.csv")])
 
 
-def test_a_key_with_repeated_values_is_told(folder: Path) -> None:
+def test_a_key_with_repeated_values_is_reported(folder: Path) -> None:
     (folder / "old.csv").write_text("Part No.,Qty\na,1\na,2\n", "utf-8")
     (folder / "news.csv").write_text("Part No.,Qty\na,3\n", "utf-8")
     path = main([str(folder / "old.csv"), str(folder / "news.csv")])

@@ -1,4 +1,4 @@
-"""The notebooks for a class: students get no answers, and tags say what an answer is."""
+"""The notebooks for a class: students get no answers, and tags mark the answers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The explorer in a real JupyterLab: clicks, keys, trials by the kernel, and a saved notebook whose kernel is gone; and in Notebook 7."""
+"""The explorer in a real JupyterLab: clicks, keys, trials by the kernel, and a saved notebook without its kernel; and in Notebook 7."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def test_rows_and_steps_are_chosen_by_clicks_and_keys(page: Page) -> None:
         f"document.querySelector('[data-key=step-case]').focus(); document.activeElement.dispatchEvent({press})"
     )
     page.until("document.querySelector('[aria-current=step]').textContent.startsWith('distinct')")
-    # Lab's own shortcuts, such as deleting a cell by "d d", do not see the keys.
+    # Lab's own shortcuts, such as deleting a cell by "d d", do not get the keys.
     page.run(
         "document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key: 'a', bubbles: true }))"
     )
@@ -131,7 +131,7 @@ def test_a_guess_for_every_row_is_scored(page: Page) -> None:
         )
     page.run("document.querySelector('[data-key=predict]').click()")
     page.until("document.querySelector('.rx-rows').textContent.includes('3 of 6 right')")
-    # Another statement has other outcomes, for which nothing was guessed.
+    # Another statement has other outcomes, without guesses.
     page.run(
         "if (!document.querySelector('[data-key=if-statement]')) document.querySelector('[data-key=whatif]').click()"
     )
@@ -146,7 +146,7 @@ def test_a_guess_for_every_row_is_scored(page: Page) -> None:
     page.until("document.querySelector('.rx-rows').textContent.includes('3 of 6 right')")
 
 
-def test_the_reasons_of_a_clicked_row_are_visible_beside_it(page: Page) -> None:
+def test_the_reasons_of_a_clicked_row_are_visible(page: Page) -> None:
     """At the size of a small laptop with the file browser open."""
     page.call(
         "Emulation.setDeviceMetricsOverride",
@@ -160,8 +160,8 @@ def test_the_reasons_of_a_clicked_row_are_visible_beside_it(page: Page) -> None:
     page.until("document.querySelector('.rx-row:last-child[aria-selected=true]')")
     width = "document.querySelector('.rx').offsetWidth"
     page.until(f"800 < {width} && {width} < 980")
-    # The notebook is laid out anew for the smaller window, at its leisure: what was scrolled
-    # before moves again. With the row at the foot of the window the reasons are in the window.
+    # The notebook is laid out again for the smaller window, with a delay: content scrolled
+    # before moves again. With the row at the foot of the window, the reasons are visible.
     box = "document.querySelector('.rx-panel .rx-gist').getBoundingClientRect()"
     page.until(
         f"{row}.scrollIntoView({{ block: 'end' }}),"
@@ -173,7 +173,7 @@ def test_the_reasons_of_a_clicked_row_are_visible_beside_it(page: Page) -> None:
     page.call("Emulation.clearDeviceMetricsOverride")
 
 
-def test_a_saved_notebook_shows_it_again_when_its_kernel_is_gone(lab: Lab, page: Page) -> None:
+def test_a_saved_notebook_shows_it_again_without_its_kernel(lab: Lab, page: Page) -> None:
     assert page.run("return document.querySelector('.rx-saved').offsetHeight") == 0
     page.run("jupyterapp.shell.activateById(document.querySelector('.jp-NotebookPanel').id)")
     page.until("jupyterapp.shell.currentWidget")

@@ -113,7 +113,7 @@ def test_leftovers_of_killed_processes_are_listed_and_removed_and_those_of_livin
         in listed.text
     )
     assert names[0] in listed.text
-    # Hive's first call has ended the transaction; the process is told by the call that ended it.
+    # Hive's first call has ended the transaction; the process learns it from that call.
     found = {catalog.catalog: catalog.orphans for catalog in stores.orphans()}
     assert [len(found[name]) for name in ("lake", "lite", "memory")] == [1, 1, 0]
     assert all(orphan.bytes for name in ("lake", "lite") for orphan in found[name])
@@ -123,9 +123,7 @@ def test_leftovers_of_killed_processes_are_listed_and_removed_and_those_of_livin
     assert "Nothing is left behind" in notebook.run("%merge doctor --orphans").text
 
 
-def test_a_store_that_does_not_answer_is_told_and_hides_no_other(
-    notebook: Any, stores: Any
-) -> None:
+def test_an_unresponsive_store_is_reported_and_hides_no_other(notebook: Any, stores: Any) -> None:
     notebook.shell.user_ns["fake"] = stores
     stores.add_catalog("deaf", Deaf())
     stores.add_catalog("pg", PostgresConnector("host=/nowhere user=ann password=s3same"))
@@ -148,12 +146,14 @@ def test_a_store_that_does_not_answer_is_told_and_hides_no_other(
         ("%%merge --remove\nSELECT 1", "--remove is an option of %merge doctor --orphans"),
     ],
 )
-def test_the_doctors_options_are_refused_elsewhere(notebook: Any, line: str, message: str) -> None:
+def test_the_doctors_options_are_refused_in_other_commands(
+    notebook: Any, line: str, message: str
+) -> None:
     assert notebook.run(line).failure.message == message
     assert notebook.engine.asked == []
 
 
-def test_a_process_is_dead_when_it_is_gone_or_waits_to_be_buried_and_unknown_ones_are_not() -> None:
+def test_a_missing_or_zombie_process_is_dead_and_an_unknown_one_is_not() -> None:
     child = subprocess.Popen(
         [sys.executable, "-c", "import sys; sys.stdin.read()"], stdin=subprocess.PIPE
     )
@@ -168,7 +168,7 @@ def test_a_process_is_dead_when_it_is_gone_or_waits_to_be_buried_and_unknown_one
     assert not has_died("another-host:1")
 
 
-def test_one_leftover_and_one_catalog_are_told_in_the_singular() -> None:
+def test_one_leftover_and_one_catalog_are_reported_in_the_singular() -> None:
     orphan = Orphan("stage", 512, None, "q1", "here:1")
     shown = orphans_bundle([CatalogOrphans("lite", "sqlite", (orphan,))], removed=False)[
         "text/plain"

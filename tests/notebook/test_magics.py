@@ -143,7 +143,7 @@ def test_the_line_of_an_error_is_right_below_an_inserted_value_of_several_lines(
     assert "line 3:3 of the cell" in cell.stdout
 
 
-def test_a_failed_expression_is_shown_at_its_place(notebook):
+def test_a_failed_expression_is_shown_at_its_position(notebook):
     cell = notebook.run("%%merge\nSELECT 1;\nSELECT {{ 1 / 0 }}")
     assert "ZeroDivisionError" in cell.text
     assert "line 3:8 of the cell" in cell.stdout
@@ -166,12 +166,12 @@ def test_an_unknown_part_is_refused_before_anything_runs(notebook):
     assert notebook.engine.asked == []
 
 
-def test_text_behind_the_options_of_a_cell_is_refused(notebook):
+def test_text_after_the_options_of_a_cell_is_refused(notebook):
     assert "stands behind the options" in notebook.run("%%merge nonsense\nDROP TABLE t").text
     assert notebook.engine.asked == []
 
 
-def test_a_cell_without_a_statement_says_so(notebook):
+def test_a_cell_without_a_statement_is_reported(notebook):
     assert "The cell has no statement" in notebook.run("%%merge\n-- nothing").text
 
 
@@ -182,7 +182,7 @@ def test_an_interrupt_becomes_an_error_of_its_own(notebook):
 
 
 @pytest.mark.parametrize("word", ["LATE", "AFTER"])
-def test_an_interrupt_that_came_too_late_is_told_with_what_stays(notebook, word):
+def test_a_late_interrupt_is_reported_with_what_remains(notebook, word):
     cell = notebook.run(f"%%merge\nDROP TABLE a;\nDROP TABLE {word};\nDROP TABLE c")
     assert isinstance(cell.failure, StatementInterrupted)
     assert (cell.failure.code, cell.failure.changed) == ("USER_CANCELED", True)
@@ -195,7 +195,7 @@ def test_an_interrupt_that_came_too_late_is_told_with_what_stays(notebook, word)
 
 
 def strike_in(monkeypatch, name, strike, *, before=True):
-    """Have a function of the magics strike at its first call, before or after its work."""
+    """Let a function of the magics strike at its first call, before or after its work."""
     function, calls = getattr(magics, name), []
 
     def striking(*arguments, **options):
@@ -287,7 +287,7 @@ def test_an_interrupt_between_statements_says_which_have_run(notebook, monkeypat
     assert [sql for sql, _ in notebook.engine.asked] == ["DROP TABLE a"] * 2
 
 
-def test_a_cell_whose_interrupt_came_too_late_leaves_the_handler_as_it_was(notebook):
+def test_a_cell_with_a_late_interrupt_leaves_the_handler_unchanged(notebook):
     before = signal.getsignal(signal.SIGINT)
     notebook.run("%%merge\nDROP TABLE LATE")
     notebook.run("%%merge\nDROP TABLE a")
@@ -326,7 +326,7 @@ def test_help_lists_every_option(notebook, line):
     assert "%merge doctor" in text
 
 
-def test_an_engine_that_is_none_is_refused_with_those_there_are(notebook):
+def test_an_invalid_engine_is_refused_with_the_available_ones(notebook):
     cell = notebook.run("%%merge --engine nothing\nDROP TABLE t")
     assert "The variable 'nothing' holds no engine" in cell.text
     assert "Make one: nothing = rowmerge_nb.Engine()" in cell.text
@@ -349,7 +349,7 @@ def test_defaults_come_from_the_nearest_project_file(shell, tmp_path, monkeypatc
         ("[tool.rowmerge_nb\n", "cannot be read"),
     ],
 )
-def test_a_wrong_project_file_is_named_and_left_out(shell, tmp_path, text, message):
+def test_a_wrong_project_file_is_named_and_ignored(shell, tmp_path, text, message):
     (tmp_path / "pyproject.toml").write_text(text)
     with pytest.warns(UserWarning, match=message):
         magic = register(shell)
@@ -486,13 +486,13 @@ def test_a_misspelt_statement_is_the_parsers(notebook):
     ]
 
 
-def test_a_command_takes_options_behind_it(notebook):
+def test_options_may_follow_a_command(notebook):
     assert "--paradigm CHANGE_ONLY" in notebook.run("%merge tables --help").text
     assert "memory.default.accounts" in notebook.run("%merge tables --engine fake").text
     assert "takes options only" in notebook.run("%merge tables accounts").text
 
 
-def test_undo_takes_back_a_change_and_shows_what_that_was(notebook):
+def test_undo_undoes_a_change_and_shows_it(notebook):
     for line, table in (
         ("%merge undo", None),
         ("%merge undo accounts", "accounts"),
@@ -585,7 +585,7 @@ def test_a_query_without_rows_shows_its_columns(notebook):
     assert rows(notebook, pa.table({"a": pa.array([], pa.int64())})).text == "a\n-\n0 rows"
 
 
-def test_the_rows_of_returning_stand_above_the_report(notebook):
+def test_the_rows_of_returning_are_above_the_report(notebook):
     from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.trace.trace import Trace
 
@@ -649,7 +649,7 @@ def test_java_is_started_for_what_begins_as_a_statement_that_runs(
     assert any(begun) == starts
 
 
-def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(notebook):
+def test_a_comparison_is_requested_without_the_default_of_the_compared_option(notebook):
     notebook.run('%config MergeMagic.duplicates = "standard"')
     notebook.run('%config MergeMagic.era = "current"')
     cell = notebook.run("%%merge --compare duplicates -o both\nMERGE INTO t")
@@ -662,7 +662,7 @@ def test_a_comparison_is_asked_for_without_the_default_of_what_is_compared(noteb
     assert notebook.shell.user_ns["_merge"] is notebook.shell.user_ns["both"]
 
 
-def test_a_comparison_of_catalogs_names_them_behind_the_equals_sign(notebook):
+def test_a_comparison_of_catalogs_names_them_after_the_equals_sign(notebook):
     for written, names in (
         ("--compare catalogs=ours,ice483", ["ours", "ice483"]),
         ("--compare=catalogs=ours,ice483", ["ours", "ice483"]),
@@ -769,7 +769,9 @@ def test_a_comparison_and_options_of_another_output_do_not_go_together(notebook,
     assert notebook.engine.compared == []
 
 
-def test_what_cannot_be_explored_is_told_beneath_the_report_and_is_no_error(notebook, monkeypatch):
+def test_an_unexplorable_statement_is_noted_beneath_the_report_without_an_error(
+    notebook, monkeypatch
+):
     from rowmerge_nb.engine.api.result import Result
     from rowmerge_nb.trace.trace import Trace
 
@@ -800,7 +802,7 @@ def test_a_statement_whose_target_is_unknown_has_no_explorer_and_no_word_about_i
         cell.failure.result.explore()
 
 
-def test_the_explorer_beneath_a_report_does_not_bring_it_once_more(notebook, monkeypatch):
+def test_the_explorer_beneath_a_report_does_not_repeat_it(notebook, monkeypatch):
     from rowmerge_nb.engine.api.result import Result
     from tests.report.traces import Setup, merge_trace
 
@@ -910,7 +912,7 @@ def test_near_keys_are_asked_of_the_engine_and_not_of_a_comparison(notebook):
 
 
 @pytest.mark.parametrize("option", ["--explain", "--dry-run", "--compare flows"])
-def test_what_does_not_run_is_not_rehearsed(notebook, option):
+def test_statements_that_do_not_run_are_not_rehearsed(notebook, option):
     cell = notebook.run(f"%%merge --rehearse {option}\nDELETE FROM t")
     assert f"--rehearse and {option.split()[0]} do not go together" in cell.text
     assert not notebook.engine.asked
@@ -921,7 +923,7 @@ def test_presets_are_parts(notebook, parts):
     assert "no part" not in notebook.run(f"%%merge --show {parts}\nDROP TABLE t").text
 
 
-def test_an_audit_is_asked_of_the_engine_without_defaults_that_it_has_not(notebook, monkeypatch):
+def test_an_audit_is_requested_without_inapplicable_defaults(notebook, monkeypatch):
     asked = []
     counts = AuditCounts(3, 2, 1, 0, 1, 0, 0, 0)
 
@@ -982,7 +984,7 @@ def test_rows_are_asked_of_the_engine_by_a_condition_and_not_of_a_comparison(not
     assert "--why needs a value" in notebook.run("%%merge --why\nMERGE INTO t").text
 
 
-def test_an_error_of_an_options_text_stands_in_the_first_line(notebook, monkeypatch):
+def test_an_error_in_the_text_of_an_option_is_in_the_first_line(notebook, monkeypatch):
     def refuse(sql, **_):
         error = RowMergeError("no such column", code="COLUMN_NOT_FOUND", line=1, column=1, length=3)
         error.statement = "idd = 3"
@@ -1036,7 +1038,7 @@ def test_options_may_follow_the_dialect(notebook, cell):
         ("%merge --explain translate delta DELETE FROM t", "do not go together"),
     ],
 )
-def test_a_translation_needs_a_known_dialect_and_a_statement_alone(notebook, line, message):
+def test_a_translation_needs_a_known_dialect_and_only_a_statement(notebook, line, message):
     assert message in notebook.run(line).text
 
 

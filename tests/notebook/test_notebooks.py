@@ -1,4 +1,4 @@
-"""The notebooks as a course: what their texts promise, their cells run."""
+"""The notebooks as a course: the promises of their texts, and their executed cells."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_each_notebook_leads_to_the_next_and_the_first_names_all() -> None:
 
 
 OF_OTHER_ENGINES = (
-    # a comment, SQLite's and DuckDB's own SQL in databases that are new each time, and a failure
+    # a comment, SQL of SQLite and DuckDB in databases that are new each time, and a failure
     "CREATE TABLE makes",
     "CREATE TABLE notes",
     "CREATE TABLE orders AS FROM orders_before",
@@ -76,7 +76,7 @@ def test_run_all_twice_in_one_kernel_raises_no_error(path: Path) -> None:
 
 
 def kinds_of_outputs(cell: Any) -> list[tuple[str, ...]]:
-    """Return the kinds of a cell's outputs: the same cell shows as much again.
+    """Return the types of a cell's outputs: a rerun of the cell has the same.
 
     Printed text may differ: IPython prints that an extension is already loaded.
     """
@@ -87,7 +87,7 @@ def kinds_of_outputs(cell: Any) -> list[tuple[str, ...]]:
     ]
 
 
-def test_what_notebooks_import_comes_with_the_extra_of_their_name() -> None:
+def test_imports_of_notebooks_are_in_the_extra_of_their_name() -> None:
     project = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
     assert {*extras["iceberg"], *extras["jdbc"], *extras["verify"]} < set(extras["notebooks"])
@@ -96,7 +96,7 @@ def test_what_notebooks_import_comes_with_the_extra_of_their_name() -> None:
     code = "\n".join(source for path in NOTEBOOKS for source in cells(path, "code"))
     imported = set(re.findall(r"^\s*(?:from|import) ([\w.]+)", code, re.MULTILINE))
     libraries = {name.split(".")[0] for name in imported} - sys.stdlib_module_names
-    # The contract kit is a room of this package that not everyone needs.
+    # The contract kit is a part of this package that few users need.
     assert "pytest" in there
     assert any(name.startswith("rowmerge_nb.testing") for name in imported)
     assert libraries <= there | {"rowmerge_nb"}

@@ -73,7 +73,7 @@ def test_the_help_page_has_every_option():
 
 
 @pytest.mark.parametrize("name", ["merge", "%merge", "%%merge"])
-def test_what_a_question_mark_shows_has_an_example_and_every_option_with_its_values(notebook, name):
+def test_a_question_mark_shows_an_example_and_every_option_with_its_values(notebook, name):
     shown = (
         notebook.shell.object_inspect_mime(name)["text/plain"] if name != "merge" else docstring()
     )
@@ -84,7 +84,7 @@ def test_what_a_question_mark_shows_has_an_example_and_every_option_with_its_val
     assert max(len(line) for line in docstring().splitlines()) <= 100
 
 
-def test_the_example_is_a_statement_that_is_read_and_options_that_there_are():
+def test_the_example_is_a_valid_statement_with_existing_options():
     lines = docstring().split("\n\n")[1].splitlines()
     assert parse_line(lines[0].removeprefix("%%merge")).values == {
         "output": "result",

@@ -92,7 +92,7 @@ def test_a_long_value_is_cut_and_its_length_reported(values, length):
     for text in shown.values():
         assert f"… ({length})" in text
         assert len(text) < 20_000
-    # The same of a result that is shown by its name.
+    # The same for a result that is shown by its name.
     assert all(len(text) < 20_000 for text in query_result(table)._repr_mimebundle_().values())
 
 

@@ -26,7 +26,7 @@ SECONDS = 120
 
 
 class Starts:
-    """Stands for the default engine's session."""
+    """Replaces the default engine's session."""
 
     def __init__(self) -> None:
         self.calls: list[str] = []
@@ -51,7 +51,7 @@ def starts(monkeypatch: pytest.MonkeyPatch) -> Starts:
 
 @pytest.fixture
 def kernel(shell: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A shell that seems to be a kernel's."""
+    """A shell that looks like that of a kernel."""
     monkeypatch.setattr(shell, "kernel", object(), raising=False)
     yield shell
     shell.run_line_magic("unload_ext", "rowmerge_nb")
@@ -198,12 +198,12 @@ def test_loading_again_starts_once_and_unloading_ends_the_watch(
         ("import pandas\n%load_ext rowmerge_nb", False),
     ],
 )
-def test_a_line_is_shown_where_it_can_be_removed_alone(cell: str, alone: bool) -> None:
+def test_a_line_is_shown_only_where_it_can_be_removed(cell: str, alone: bool) -> None:
     assert (_LOADS_ONLY.fullmatch(cell) is not None) is alone
 
 
 class EarlySession:
-    """Stands for a session that starts in the background."""
+    """Replaces a session that starts in the background."""
 
     ended = 0
 
@@ -232,7 +232,7 @@ def test_the_session_is_started_once_and_ended_once(monkeypatch: pytest.MonkeyPa
 
 @dataclass
 class Kernel:
-    """A kernel without a front end, and what its cells have shown so far."""
+    """A kernel without a front end, and the outputs of its cells so far."""
 
     manager: KernelManager
     client: Any
@@ -246,7 +246,7 @@ class Kernel:
         return message
 
     def until(self, is_so: Any, seconds: float = SECONDS) -> bool:
-        """Read outputs until something is so."""
+        """Read outputs until a condition is true."""
         end = time.monotonic() + seconds
         while not is_so():
             if time.monotonic() > end:
@@ -322,7 +322,7 @@ def test_a_kernel_starts_one_spark_and_leaves_none_behind(started: Any) -> None:
     kernel.manager.restart_kernel(now=True)
     kernel.client.wait_for_ready(timeout=60)
     assert has_ended([java])
-    # The second day: everything is loaded anew.
+    # The second day: everything is loaded again.
     again = kernel.run("%load_ext rowmerge_nb")
     assert kernel.until(lambda: _LINE in kernel.shown[again])
     assert kernel.until(lambda: bool(kernel.java()), 60)

@@ -1,4 +1,4 @@
-"""Errors of the Python API as a cell prints them."""
+"""Errors of the Python API as printed by a cell."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def execute(tmp_path, *cells, allow_errors=False):
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """What cells of one notebook show."""
+    """Outputs of the cells of one notebook."""
     cells = {
         "shown": "%%merge\nDROP TABLE a; DROP TABLE PAUSE",
         "kept": "%%merge kept <<\nDROP TABLE PAUSE",
@@ -60,7 +60,7 @@ def test_progress_leaves_no_trace_where_nothing_is_shown(shown):
     assert shown["kept"] == []
 
 
-def test_what_others_have_shown_stays(shown):
+def test_outputs_of_the_user_stay(shown):
     assert [output.get("text") or output["data"]["text/plain"] for output in shown["lines"]] == [
         "before\n", "Table a dropped.", "Table PAUSE dropped.", "after\n",
     ]  # fmt: skip
@@ -108,7 +108,7 @@ def test_a_kernel_of_nbval_shows_no_progress_since_cleared_outputs_are_compared(
     assert isinstance(painter, progress._NotebookPainter) is not is_nbval
 
 
-def test_what_a_terminal_shows_is_taken_away_again(monkeypatch, capsys):
+def test_the_terminal_output_is_erased_again(monkeypatch, capsys):
     from rowmerge_nb.notebook.progress import CellProgress
 
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
@@ -138,7 +138,7 @@ def test_a_quick_statement_shows_nothing(capsys):
         ("plan", (3, 8), 5, "planning, "),
     ],
 )
-def test_the_line_says_how_many_tasks_are_done_and_rows_told_while_they_run(
+def test_the_line_shows_finished_tasks_and_rows_reported_while_they_run(
     monkeypatch, capsys, step, tasks, rows, line
 ):
     from rowmerge_nb.notebook.progress import CellProgress
@@ -150,7 +150,7 @@ def test_the_line_says_how_many_tasks_are_done_and_rows_told_while_they_run(
     assert capsys.readouterr().err.startswith((f"\r{line}0 s", f"\r{line}1 s"))
 
 
-def test_without_a_session_no_tasks_are_told_and_none_is_started():
+def test_without_a_session_no_tasks_are_reported_and_no_session_starts():
     from rowmerge_nb import Engine
 
     with Engine() as engine:
@@ -160,8 +160,11 @@ def test_without_a_session_no_tasks_are_told_and_none_is_started():
 
 
 def told_while_running(job, tell, wanted, path):
-    """What `tell` says while `job` runs, whose tasks wait for the file at `path`: it is written once `wanted` of something told
-    is true, so that a slow machine is waited for and nothing is measured."""
+    """Return the reports of a job while it runs.
+
+    Its tasks wait for the file at `path`, which is written once `wanted` is true of a report, so that
+    no time is measured.
+    """
     import threading
     import time
 
@@ -179,7 +182,7 @@ def told_while_running(job, tell, wanted, path):
 
 
 def waiting(path):
-    """Return once there is a file at `path`."""
+    """Return once a file exists at `path`."""
     import time
     from pathlib import Path
 
@@ -188,7 +191,7 @@ def waiting(path):
 
 
 @pytest.mark.spark
-def test_the_tasks_of_a_running_job_are_told(spark, tmp_path):
+def test_the_tasks_of_a_running_job_are_reported(spark, tmp_path):
     from rowmerge_nb import Engine
 
     path = tmp_path / "told"
@@ -213,7 +216,7 @@ def test_the_tasks_of_a_running_job_are_told(spark, tmp_path):
 
 
 @pytest.mark.spark
-def test_the_rows_that_finished_tasks_have_read_or_handed_on_are_told(spark, tmp_path):
+def test_rows_read_or_passed_on_by_finished_tasks_are_reported(spark, tmp_path):
     from rowmerge_nb import Engine
 
     path = tmp_path / "told"
@@ -223,7 +226,7 @@ def test_the_rows_that_finished_tasks_have_read_or_handed_on_are_told(spark, tmp
         import pyarrow as pa
 
         for page in pages:
-            # The second task is still at it when the first has told its rows.
+            # The second task still runs when the first has reported its rows.
             if pa.compute.max(page.column(0)).as_py() > 50:
                 waiting(name)
             yield page

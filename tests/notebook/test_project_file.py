@@ -25,7 +25,7 @@ create = true
 
 @pytest.fixture(autouse=True)
 def own_default(monkeypatch):
-    """The default engine of this test alone."""
+    """The default engine of only this test."""
     monkeypatch.setattr(default, "_engines", [])
     monkeypatch.setattr(default, "_sessions", [])
     monkeypatch.setattr(default, "_preparations", [])
@@ -45,7 +45,7 @@ def test_the_catalogs_of_the_file_are_those_of_the_default_engine(shell, tmp_pat
     # Paths are relative to the file, wherever the notebook is.
     assert connections["ice"].location == str(tmp_path / "warehouse")
     assert connections["s"].origin == str(tmp_path / "pyproject.toml")
-    # An engine of one's own has its own catalogs.
+    # An engine of the user has its own catalogs.
     with Engine() as engine:
         assert [each.name for each in engine.catalogs()] == ["memory"]
 

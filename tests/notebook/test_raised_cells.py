@@ -1,4 +1,4 @@
-"""Errors of connectors that a notebook's cells define are told with the cells' names."""
+"""Errors of connectors defined in notebook cells have the cells' names."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_lines_that_a_task_could_not_read_are_added_here(notebook: Any) -> None:
     except KeyError as error:
         found = raised_by(error, "finish", caller="writer", number=0)
     assert found is not None
-    # A task has the names of cells, and not their text.
+    # A task has the names of cells, but not their text.
     blind = replace(found, frames=tuple(replace(frame, code=()) for frame in found.frames))
     assert blind.frames[-1].text == ""
     (shown,) = told((blind,), no_lines)

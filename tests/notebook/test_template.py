@@ -48,7 +48,7 @@ def test_doubled_quotes_do_not_end_a_text():
     assert render("'it''s {{ a }}' {{ a }}", {"a": "b'c"}).text == "'it''s b''c' b'c"
 
 
-def test_comments_are_left_alone():
+def test_comments_are_not_changed():
     source = "-- {{ nothing }} it's\nSELECT {{ a }} /* {{ nothing }} \n ' */ + {{ a }}"
     assert (
         render(source, {"a": 1}).text
@@ -91,7 +91,7 @@ def test_a_wrong_expression_has_its_place(source, message, line, column, length)
         ("len", "A value of type builtin_function_or_method cannot be written as SQL"),
     ],
 )
-def test_a_value_that_is_no_sql_is_refused_at_its_braces(expression, message):
+def test_a_value_without_a_sql_form_is_refused_at_its_braces(expression, message):
     with pytest.raises(RowMergeError, match=message) as caught:
         render(f"SELECT\n {{{{ {expression} }}}}", {"frame": pd.DataFrame({"a": [1]})})
     assert caught.value.code == "INVALID_ARGUMENTS"

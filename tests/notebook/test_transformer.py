@@ -1,4 +1,4 @@
-"""What people write around the magics, in a shell without a kernel."""
+"""Common user input around the magics, in a shell without a kernel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_cell_runs_what_was_meant(notebook, cell, statements):
 
 
 def refusal(notebook, cell):
-    """Run a cell that never reaches the magic; IPython keeps its error apart."""
+    """Run a cell that never reaches the magic; IPython keeps its error separately."""
     from IPython.utils.capture import capture_output
 
     with capture_output() as captured:
@@ -85,7 +85,7 @@ def test_broken_python_below_a_line_is_pythons_error(notebook, cell):
 @pytest.mark.parametrize(
     "cell", ["# first\n%%merge\n\nSELECT\n  FAIL", "%merge\n\n\nSELECT\n  FAIL"]
 )
-def test_an_error_has_the_line_of_the_cell_as_it_was_written(notebook, cell):
+def test_an_error_has_the_line_of_the_original_cell(notebook, cell):
     assert "line 5:3 of the cell" in notebook.run(cell).stdout
 
 
@@ -120,6 +120,6 @@ def test_the_cell_that_loads_the_extension_shows_a_report_once(notebook) -> None
         shell.user_ns["other"] = shell.user_ns.get("result")
         with capture_output() as outputs:
             shell.run_cell(cell).raise_error()
-        # A terminal has the prompt of the value all the same, a notebook has nothing.
+        # A terminal has the prompt of the value anyway, a notebook has nothing.
         value = re.sub(r"Out\[\d+\]: ", "", outputs.stdout).strip()
         assert len(outputs.outputs) + bool(value) == count, cell

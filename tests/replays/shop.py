@@ -1,4 +1,4 @@
-"""A small store that numbers its rows, with one bug of one's choice: for replays, which import it by its name."""
+"""A small store that numbers its rows, with one configurable bug: for replays, which import it by its name."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ class Handle(spi.ConnectorTableHandle):
 
 
 class Shop(spi.Connector):
-    """Rows by their numbers; what finish_merge does is there at once, as of many a store."""
+    """Rows by their numbers; changes of finish_merge are visible at once, like in many stores."""
 
     name = "shop"
     commits_in_finish = True
-    fixed = False  # it has the table default.prices and makes no other
+    fixed = False  # it has the table default.prices and creates no other
 
     def __init__(self, bug: str = "") -> None:
         self.bug = bug
@@ -71,7 +71,7 @@ class Shop(spi.Connector):
 
 
 class FixedShop(Shop):
-    """One that has a table of its own and makes no other."""
+    """A connector with its own table that creates no other."""
 
     fixed = True
 
@@ -223,7 +223,7 @@ class Sink(spi.ConnectorMergeSink):
 
 
 def broken() -> Shop:
-    """What the tests write into files: it has the bug for as long as they say."""
+    """The connector that the tests write into files, with the bug for as long as requested."""
     return Shop(BUG)
 
 

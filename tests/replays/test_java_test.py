@@ -1,4 +1,4 @@
-"""Tests in Java of replays on a plugin of Trino: the text, without Java."""
+"""Java tests of replays on a plugin of Trino: the text, without Java."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_the_package_is_that_of_the_folder(tmp_path):
 
 
 @pytest.mark.not_quick
-def test_what_cannot_be_written_is_refused_and_no_file_remains(tmp_path):
+def test_unsupported_records_are_refused_and_no_file_remains(tmp_path):
     done, java = replay(MERGE, make_shop), tmp_path / "TestShop.java"
     older = case(
         kind="DELETE",

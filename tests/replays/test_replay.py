@@ -59,7 +59,7 @@ def test_a_connector_with_a_bug_fails_and_one_without_does_not(bug: str) -> None
     assert done.agrees == (not bug)
 
 
-def test_rows_that_are_missing_and_rows_that_nobody_asked_for_are_named() -> None:
+def test_missing_and_unexpected_rows_are_named() -> None:
     done = replay(CHANGES, partial(Shop, "new rows of updates twice"))
     assert (rows(done.missing), rows(done.extra)) == ([], [(1, 8.0), (3, 7.0)])
     assert str(done).splitlines()[0].endswith("on partial: 2 rows are there that must not be")
@@ -101,7 +101,7 @@ def test_every_store_leaves_the_rows_that_must_be_left(make: Any) -> None:
 
 
 def test_a_database_leaves_them_too() -> None:
-    # Its tables are told apart by a key, so no two rows are equal.
+    # A key distinguishes its tables' rows, so no two rows are equal.
     record = dataclasses.replace(
         CHANGES,
         rows=CHANGES.rows.slice(0, 3),
@@ -143,14 +143,14 @@ def test_the_finish_call_gets_the_fragments_of_all_writers() -> None:
     assert done.agrees
 
 
-def test_a_split_can_be_read_alone() -> None:
+def test_a_split_can_be_read_separately() -> None:
     done = replay(CHANGES, Shop, split=0)
     assert done.notices == ("Split 0 was read: 4 rows",)
     assert not done.failed
     assert "create_merge_sink" not in {call.method for call in done.calls}
 
 
-def test_a_connector_that_is_there_keeps_no_table_of_the_replay() -> None:
+def test_an_existing_connector_keeps_no_table_of_the_replay() -> None:
     memory = MemoryConnector()
     done = replay(HALVES, memory)
     assert done.agrees, done
@@ -181,7 +181,7 @@ def test_a_replay_that_is_quit_in_the_debugger_leaves_no_table(
     assert shop.tables == {}
 
 
-def test_a_breakpoint_where_nobody_can_type_says_where_to_replay(
+def test_a_breakpoint_without_a_terminal_names_how_to_replay(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     import io
@@ -204,7 +204,7 @@ def test_a_breakpoint_where_nobody_can_type_says_where_to_replay(
     assert shop.tables == {}
 
 
-def test_a_table_that_is_there_with_these_rows_is_used_and_rolled_back() -> None:
+def test_an_existing_table_with_these_rows_is_used_and_rolled_back() -> None:
     shop = FixedShop()
     record = case(
         table="default.prices",
@@ -223,7 +223,7 @@ def test_a_connector_that_makes_no_tables_is_filled_by_a_merge_if_it_is_the_repl
     assert done.agrees, done
 
 
-def test_a_connector_that_cannot_be_filled_is_replayed_up_to_the_sink_and_that_is_told() -> None:
+def test_a_connector_that_cannot_be_filled_is_replayed_up_to_the_sink_with_a_notice() -> None:
     done = replay(CHANGES, FixedShop(""))
     assert not done.has_rows
     assert not done.compared
@@ -236,7 +236,7 @@ def test_a_connector_that_cannot_be_filled_is_replayed_up_to_the_sink_and_that_i
     ]
 
 
-def test_make_table_fills_what_nothing_else_does() -> None:
+def test_make_table_fills_tables_that_cannot_be_filled_otherwise() -> None:
     def make_table(connector: Any, metadata: Any, rows: Any) -> None:
         connector.rows[metadata.name] = dict(enumerate(rows, 40))
 
@@ -249,7 +249,7 @@ def test_make_table_fills_what_nothing_else_does() -> None:
     )
 
 
-def test_a_connector_without_such_a_table_that_makes_none_is_refused() -> None:
+def test_a_connector_without_the_table_that_creates_none_is_refused() -> None:
     record = dataclasses.replace(CHANGES, name=("", "default", "others"))
     with pytest.raises(
         RowMergeError,
@@ -259,20 +259,20 @@ def test_a_connector_without_such_a_table_that_makes_none_is_refused() -> None:
     assert caught.value.code == "NOT_SUPPORTED"
 
 
-def test_a_rollback_that_fails_is_told_beside_the_error() -> None:
+def test_a_failed_rollback_is_reported_beside_the_error() -> None:
     done = replay(HALVES, lambda: FaultyConnector(MemoryConnector(), Fault("rollback")))
     assert done.agrees
     assert done.notices == ("The rollback failed: OSError: the disk is full",)
 
 
-def test_rows_of_the_pages_whose_target_is_not_recorded_are_left_out_and_that_is_told() -> None:
+def test_rows_of_pages_without_a_recorded_target_are_omitted_with_a_notice() -> None:
     record = dataclasses.replace(CHANGES, rows=CHANGES.rows.slice(1), row_count=3)
     done = replay(record, Shop)
     assert done.notices == ("The record lacks rows of the target: 1 row of the pages skipped",)
     assert done.agrees, done
 
 
-def test_a_sample_and_a_page_that_is_missing_are_told() -> None:
+def test_a_sample_and_a_missing_page_are_reported() -> None:
     record = dataclasses.replace(CHANGES, every=10, left_out={0: 3})
     assert replay(record, Shop).notices == (
         "3 pages of writer 0 are not in the record, before its last one",
@@ -295,7 +295,7 @@ def test_a_sample_and_a_page_that_is_missing_are_told() -> None:
         ({"make_table": 3}, "make_table = 3 is not possible"),
     ],
 )
-def test_what_the_record_has_not_is_refused(chosen: Any, message: str) -> None:
+def test_parts_missing_from_the_record_are_refused(chosen: Any, message: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         replay(CHANGES, Shop, **chosen)
     assert caught.value.code == "INVALID_ARGUMENTS"
@@ -312,14 +312,14 @@ def test_what_the_record_has_not_is_refused(chosen: Any, message: str) -> None:
         (lambda: 5, "gave int; it gives a rowmerge_nb.Connector"),
     ],
 )
-def test_what_makes_no_connector_is_refused(connector: Any, message: str) -> None:
+def test_a_factory_that_makes_no_connector_is_refused(connector: Any, message: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         replay(CHANGES, connector)
     assert caught.value.code == "INVALID_ARGUMENTS"
     assert message in str(caught.value)
 
 
-def test_the_debugger_has_nothing_to_stop_at_where_nothing_failed() -> None:
+def test_the_debugger_has_no_stop_without_a_failure() -> None:
     with pytest.raises(RowMergeError, match="No call failed in this replay"):
         replay(CHANGES, Shop).debug()
 

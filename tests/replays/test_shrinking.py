@@ -1,4 +1,4 @@
-"""A replay that fails is shrunk to the fewest rows, pages and columns that still fail in the same way."""
+"""A failing replay is shrunk to the fewest rows, pages and columns that still fail in the same way."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MANY = 10_000
 
 
 def many(seven: int = 7_777) -> Any:
-    """Give a record of 10,000 updates in five pages; one of them makes a price 7."""
+    """Return a record of 10,000 updates in five pages; one of them makes a price 7."""
     changes = [("UPDATE", i, (i, f"name {i}", 7.0 if i == seven else i + 0.5)) for i in range(MANY)]
     pages = [(0, changes[at : at + 2_000]) for at in range(0, MANY, 2_000)]
     rows = [(i, "old", 1.5) for i in range(MANY)]
@@ -34,7 +34,7 @@ def sizes(record: Any) -> tuple[int, int, int, int]:
 
 
 @given(wanted=st.sets(st.integers(0, 199), max_size=4), count=st.integers(200, 300))
-def test_of_items_the_wanted_ones_are_left_whichever_they_are(wanted: set[int], count: int) -> None:
+def test_the_wanted_items_remain_for_any_choice(wanted: set[int], count: int) -> None:
     assert (
         set(fewest(np.arange(count), lambda some: wanted <= set(some.tolist())).tolist()) == wanted
     )
@@ -52,7 +52,7 @@ def test_ten_thousand_rows_of_which_one_raises_become_one_in_seconds() -> None:
     )
 
 
-def test_a_replay_that_cannot_be_smaller_says_so() -> None:
+def test_a_minimal_replay_is_reported_as_such() -> None:
     small = replay(many(), partial(Shop, "price 7 is refused")).shrink()
     assert (
         small.shrink()
@@ -114,7 +114,7 @@ def test_a_replay_that_does_not_fail_is_not_shrunk() -> None:
     assert caught.value.code == "NOT_SUPPORTED"
 
 
-def test_when_time_is_up_the_best_so_far_is_given_and_that_is_told() -> None:
+def test_the_best_result_so_far_is_returned_with_a_notice_when_time_is_up() -> None:
     small = shrink(many(), partial(Shop, "price 7 is refused"), seconds=1e-9)
     assert small.failed
     assert small.notices[-1].endswith("in 0 replays; after 1e-09 seconds it was not finished")
@@ -127,7 +127,7 @@ def test_seconds_must_be_a_number() -> None:
 
 
 def test_another_error_in_another_line_is_not_the_same_failure() -> None:
-    # The first row alone raises in another line: shrinking must not end there.
+    # The first row alone raises an error in another line: shrinking must not end there.
     record = case(
         columns={"id": "bigint", "price": "double"},
         rows=[],

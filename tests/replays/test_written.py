@@ -1,4 +1,4 @@
-"""The file that a replay is written to: a test that stands alone, fails on the broken connector, and passes on the mended one."""
+"""The file of a written replay: a self-contained test that fails on the broken connector and passes on the mended one."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_the_test_fails_on_the_broken_connector_and_passes_on_the_mended_one(
     assert "1 passed" in mended.stdout
 
 
-def test_the_file_has_the_rows_in_it_and_nothing_else(
+def test_the_file_has_only_the_necessary_rows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(shop, "BUG", "price 7 is refused")
@@ -210,7 +210,7 @@ def test_a_connector_that_no_file_can_import_is_refused_with_what_to_write(tmp_p
     assert there.to_test(tmp_path / "test_x.py", connector="tests.replays.shop:broken").exists()
 
 
-def test_of_a_replay_of_one_writer_its_pages_alone_are_written(tmp_path: Path) -> None:
+def test_only_the_pages_of_one_writer_are_written_for_its_replay(tmp_path: Path) -> None:
     text = replay(UPDATES, shop.broken, writer=1).to_test(tmp_path / "test_one.py").read_text()
     assert "# writer 0" not in text
     assert 'replay(CASE, broken, call="finish")' in text
@@ -238,7 +238,7 @@ def test_make_table_is_named_too(tmp_path: Path) -> None:
         (3, "path = 3"),
     ],
 )
-def test_a_file_that_is_there_and_a_path_that_is_none_are_refused(
+def test_existing_files_and_invalid_paths_are_refused(
     tmp_path: Path, path: Any, message: str
 ) -> None:
     (tmp_path / "there.py").write_text("mine")

@@ -1,4 +1,4 @@
-"""How a synthetic trace of a MERGE is made: pages, plan, counts and calls out of joined rows, exactly as the contracts have them."""
+"""Builds the synthetic trace of a MERGE: pages, plan, counts and calls from joined rows, exactly as in the contracts."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ CLAUSES = (
 
 @dataclass(frozen=True)
 class Joined:
-    """One row out of the join, with what its clause made of it."""
+    """One joined row with the outcome of its clause."""
 
     source: tuple[Any, ...]
     case: int
@@ -151,7 +151,7 @@ ROWS = (
 
 @dataclass(frozen=True, kw_only=True)
 class Setup:
-    """What a synthetic merge is made of."""
+    """The parts of a synthetic merge."""
 
     rows: Sequence[Joined] = ROWS
     clauses: Sequence[Clause] = CLAUSES
@@ -174,7 +174,7 @@ class Setup:
 
 
 def merge_trace(setup: Setup | None = None, **changes: Any) -> Trace:
-    """Make the trace of a finished MERGE; keyword arguments replace fields of the trace."""
+    """Build the trace of a finished MERGE; keyword arguments replace fields of the trace."""
     setup = setup or Setup()
     pages = page_sample(setup)
     counts = {
@@ -220,7 +220,7 @@ def merge_trace(setup: Setup | None = None, **changes: Any) -> Trace:
 
 
 def page_sample(setup: Setup) -> PageSample:
-    """Make the pages before and after ``transform_page`` from the joined rows."""
+    """Build the pages before and after ``transform_page`` from the joined rows."""
     before, after, produced, writers, witness = [], [], [], [], []
     for number, row in enumerate(setup.rows):
         before.append(_before_row(setup, row))
@@ -246,14 +246,14 @@ def page_sample(setup: Setup) -> PageSample:
 
 
 def _numbers(after: Sequence[Sequence[Any]], chosen: Sequence[int], writers: int) -> Iterator[int]:
-    """Make numbers by which rows find the writers that they have."""
+    """Build the numbers by which rows find their writers."""
     for row, writer in zip(after, chosen, strict=True):
         number = 1_000_003 * sum(map(ord, str(row[2]))) ** 4 % 2**62
         yield number - number % writers + writer
 
 
 def layout(setup: Setup) -> PageLayout:
-    """Where the channels of the pages lie."""
+    """The positions of the channels of the pages."""
     return PageLayout(len(setup.columns), tuple(_places(setup)), Era(setup.era))
 
 
@@ -332,7 +332,7 @@ def _batch(rows: list[list[Any]], schema: pa.Schema) -> pa.RecordBatch:
 
 
 def _array(values: list[Any], kind: pa.DataType) -> pa.Array:
-    """Make a channel; structs from tuples, since two of their fields may have one name."""
+    """Build a channel; structs from tuples, since two of their fields may have one name."""
     if not pa.types.is_struct(kind) or any(isinstance(value, dict) for value in values):
         return pa.array(values, kind)
     fields = list(kind)
@@ -358,7 +358,7 @@ def _witness(setup: Setup, rows: list[list[Any]]) -> pa.RecordBatch:
 
 
 def writer_records(setup: Setup, pages: PageSample) -> tuple[WriterRecord, ...]:
-    """Count per writer what the after page says."""
+    """Count the rows of the after page per writer."""
     records = []
     for writer in range(setup.writers):
         rows = [
@@ -377,7 +377,7 @@ def writer_records(setup: Setup, pages: PageSample) -> tuple[WriterRecord, ...]:
 
 
 def stored_samples(setup: Setup, pages: PageSample) -> tuple[StoredSample, ...]:
-    """Take the sinks' pages out of the after page."""
+    """Extract the sinks' pages from the after page."""
     samples = []
     for writer in range(setup.writers):
         keep = pa.array([place == writer for place in pages.writers], pa.bool_())
@@ -389,7 +389,7 @@ def stored_samples(setup: Setup, pages: PageSample) -> tuple[StoredSample, ...]:
 
 
 def clause_records(setup: Setup, counts: Mapping[int, int] | None) -> tuple[ClauseRecord, ...]:
-    """Make the clause records; without counts as EXPLAIN has them."""
+    """Build the clause records; without counts, like in EXPLAIN."""
     records = [
         ClauseRecord(
             number,
@@ -406,7 +406,7 @@ def clause_records(setup: Setup, counts: Mapping[int, int] | None) -> tuple[Clau
 
 
 def head_of(clause: Clause) -> str:
-    """Give a clause up to its operation."""
+    """Return a clause up to its operation."""
     before, then, after = clause.text.partition("THEN")
     return f"{before}{then} {after.split()[0]}"
 
@@ -414,7 +414,7 @@ def head_of(clause: Clause) -> str:
 def called(
     order: int, number: int | None, method: str, *rest: Any, worker: str = "writer", **facts: Any
 ) -> Call:
-    """Make a call of the coordinator, or of the worker with a number."""
+    """Build a call of the coordinator, or of the worker with a number."""
     return Call(
         order, "coordinator" if number is None else worker, method, *rest, number=number, **facts
     )
@@ -586,7 +586,7 @@ def node(
     sources: tuple[str, ...],
     facts: NodeFacts | None = None,
 ) -> NodeRecord:
-    """Make a node record with the meaning that the plan's class has."""
+    """Build a node record with the meaning of the plan's class."""
     from rowmerge_nb.plan import plan_nodes as nodes
 
     meaning = getattr(nodes, kind).meaning
@@ -594,7 +594,7 @@ def node(
 
 
 def case_branches(setup: Setup) -> tuple[BranchRecord, ...]:
-    """Make the CASE's branches, ELSE last."""
+    """Build the CASE's branches, ELSE last."""
     branches = [
         BranchRecord(
             n,

@@ -1,4 +1,4 @@
-"""All synthetic traces by name, for tests that hold for each of them."""
+"""All synthetic traces by name, for tests that apply to each of them."""
 
 from __future__ import annotations
 

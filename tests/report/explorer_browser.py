@@ -1,4 +1,4 @@
-"""A browser for the tests of the explorer: a page is opened, a script of the test clicks and types in it, and what it has seen is read."""
+"""A browser for the tests of the explorer: a page is opened, a script of the test clicks and types in it, and its findings are read."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ BROWSER = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
 )
 PATIENCE = 120.0
-"""So many seconds are waited for what a page is to show."""
+"""The maximum wait in seconds for content of a page."""
 needs_browser = pytest.mark.skipif(BROWSER is None, reason="no Chromium is installed")
 
 DRIVER = """<script type="module">
@@ -46,11 +46,11 @@ AFTERWARDS = """new Promise((done) => {
   const look = () => { const seen = document.getElementById("seen"); if (seen) done(seen.textContent); return seen; };
   if (!look()) new MutationObserver((_, observer) => { if (look()) observer.disconnect(); }).observe(document, { childList: true, subtree: true });
 })"""
-"""The result of the driver, once it is there."""
+"""The result of the driver, once it exists."""
 
 
 class Page:
-    """A page in a browser, told and asked in JavaScript."""
+    """A page in a browser, controlled and queried in JavaScript."""
 
     def __init__(self, connection: Any) -> None:
         self._connection = connection
@@ -70,7 +70,7 @@ class Page:
                 return answer["result"]
 
     def run(self, script: str) -> Any:
-        """Run the body of an asynchronous function, and give what it returns."""
+        """Run the body of an asynchronous function, and return its result."""
         expression = f"(async () => {{ {script} }})()"
         answer = self.call(
             "Runtime.evaluate", expression=expression, awaitPromise=True, returnByValue=True
@@ -80,10 +80,10 @@ class Page:
         return answer["result"].get("value")
 
     def until(self, condition: str) -> None:
-        """Wait until an expression is true; as long as it cannot be computed, it is not.
+        """Wait until an expression is true. An error counts as false.
 
         Raises:
-            AssertionError: it did not become true.
+            AssertionError: it stayed false.
         """
         end = time.monotonic() + PATIENCE
         while time.monotonic() < end:
@@ -100,7 +100,7 @@ class Page:
 
 
 class Browser:
-    """One browser for all pages of this process, which share nothing but it."""
+    """One browser for all pages of this process, which share nothing else."""
 
     def __init__(self) -> None:
         assert BROWSER is not None
@@ -130,7 +130,7 @@ class Browser:
         shutil.rmtree(self._profile, ignore_errors=True)
 
     def result_of(self, address: str, width: int) -> str:
-        """Open an address in a window of its own, and return what its driver has written."""
+        """Open an address in a separate window, and return the output of its driver."""
         context = self._all.call("Target.createBrowserContext")["browserContextId"]
         target = self._all.call("Target.createTarget", url="about:blank", browserContextId=context)[
             "targetId"
@@ -159,19 +159,19 @@ def _browser() -> Browser:
 
 
 def end_browser() -> None:
-    """End the browser of this process, if there is one."""
+    """End the browser of this process, if it exists."""
     if _browser.cache_info().currsize:
         _browser().end()
         _browser.cache_clear()
 
 
 def seen(page: str, script: str, folder: Path, *, width: int = 1100) -> Any:
-    """Open a page, run a script in it, and give what the script has put into ``told``.
+    """Open a page, run a script in it, and return the value of ``told``.
 
     Args:
         page: the HTML document.
         script: JavaScript with `one`, `all`, `text`, `click`, `press` and `told` at hand.
-        folder: where the page is put.
+        folder: the folder of the page.
         width: the window's width in pixels.
     """
     file = folder / "page.html"

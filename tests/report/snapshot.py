@@ -1,4 +1,4 @@
-"""Snapshot files next to the tests: set ROWMERGE_UPDATE_SNAPSHOTS=1 to write them anew, and read the difference before committing."""
+"""Snapshot files next to the tests: set ROWMERGE_UPDATE_SNAPSHOTS=1 to rewrite them, and read the difference before committing."""
 
 from __future__ import annotations
 

@@ -43,7 +43,7 @@ from tests.report.building import Setup, merge_trace
         (("update_rows", "U 2, channels [1]"), ("U 2, channels [1]", "")),
     ],
 )
-def test_what_a_call_was_called_with_stands_apart_from_what_it_gave(
+def test_arguments_of_a_call_are_shown_apart_from_its_result(
     call: tuple[str, ...], said: tuple[str, str]
 ) -> None:
     assert (
@@ -55,7 +55,7 @@ def test_what_a_call_was_called_with_stands_apart_from_what_it_gave(
     )
 
 
-def test_todays_trino_tells_what_columns_each_clause_updates() -> None:
+def test_current_trino_passes_the_columns_that_each_clause_updates() -> None:
     given, _ = given_and_gave(
         merge_trace(Setup(era="current")), Call(1, "coordinator", "begin_merge")
     )
@@ -63,7 +63,7 @@ def test_todays_trino_tells_what_columns_each_clause_updates() -> None:
     assert " by clause 1; " in given
 
 
-def test_a_fault_that_raised_nothing_is_told_beside_what_the_call_gave() -> None:
+def test_a_fault_that_raised_nothing_is_shown_beside_the_result_of_the_call() -> None:
     trace = merge_trace()
     struck = replace(
         trace,
@@ -78,7 +78,7 @@ def test_a_fault_that_raised_nothing_is_told_beside_what_the_call_gave() -> None
     assert {row.gave for row in told.rows} == {"1 fragment, injected: finish:1:twice"}
 
 
-def test_a_call_that_failed_gave_nothing() -> None:
+def test_a_failed_call_has_no_result() -> None:
     trace = merge_trace()
     failed = replace(trace, calls=tuple(replace(call, error="no room") for call in trace.calls))
     told = build_calls(failed)

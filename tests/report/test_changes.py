@@ -1,4 +1,4 @@
-"""The changed rows, and those that nothing changed: together the table as committed."""
+"""The changed rows and the unchanged ones: together, the table as committed."""
 
 from __future__ import annotations
 
@@ -38,9 +38,7 @@ def diff_of(trace: Trace) -> Diff:
     return diff
 
 
-def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_that_were_matched() -> (
-    None
-):
+def test_unchanged_rows_follow_the_changed_ones_with_matched_rows_first() -> None:
     trace = with_parts(
         merge_trace(IDLE),
         samples={"untouched_rows": untouched(("Hal ", 3, "Hull"), ("Ida", None, "Hull"))},
@@ -76,7 +74,7 @@ def test_rows_that_nothing_changed_stand_behind_the_changed_ones_those_first_tha
     assert "<li>" not in html
 
 
-def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> None:
+def test_all_rows_left_by_the_statement_are_shown_for_a_small_table() -> None:
     trace = with_parts(
         merge_trace(IDLE),
         samples={"untouched_rows": untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))},
@@ -112,7 +110,7 @@ def test_of_a_small_table_all_rows_are_shown_that_the_statement_has_left() -> No
         ((("source", "customer"),), "Ed", ""),
     ],
 )
-def test_a_row_whose_key_the_table_had_already_is_named_where_it_was_inserted(
+def test_an_inserted_row_whose_key_already_existed_is_named(
     reads: tuple[tuple[str, str], ...], name: str, said: str
 ) -> None:
     on = Term("ON", "AND", (Term("t.customer = s.customer", reads=reads),))
@@ -124,7 +122,7 @@ def test_a_row_whose_key_the_table_had_already_is_named_where_it_was_inserted(
     assert diff_of(trace).left_said == f"accounts after the commit: 8 rows.{said}"
 
 
-def test_where_not_all_rows_are_known_the_table_is_not_shown() -> None:
+def test_the_table_is_not_shown_if_some_rows_are_unknown() -> None:
     trace = with_parts(
         merge_trace(IDLE),
         samples={"untouched_rows": untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))},
@@ -169,7 +167,7 @@ def test_a_target_row_that_two_clauses_change_is_one_row() -> None:
     assert diff_of(trace).sizes == ""
 
 
-def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:
+def test_the_first_of_many_unchanged_rows_are_shown() -> None:
     trace = with_parts(
         merge_trace(Setup(rows_before=54)),
         samples={"untouched_rows": untouched(*((f"row {n}", n, "x") for n in range(30)))},
@@ -179,13 +177,13 @@ def test_of_many_rows_that_nothing_changed_the_first_ones_are_shown() -> None:
 
 
 @pytest.mark.parametrize("rows", [None, untouched(("Dave", 11, "Devon"))])
-def test_where_some_are_not_known_none_are_shown(rows: Any) -> None:
+def test_no_unchanged_rows_are_shown_if_some_are_unknown(rows: Any) -> None:
     trace = merge_trace(Setup(rows_before=9))
     diff = diff_of(with_parts(trace, samples={"untouched_rows": rows}))
     assert (diff.same, diff.untouched) == ((), 5)
 
 
-def test_sizes_that_do_not_add_up_are_not_told() -> None:
+def test_sizes_that_do_not_add_up_are_not_shown() -> None:
     assert diff_of(with_parts(merge_trace(), target={"rows_after": 7})).sizes == ""
     assert diff_of(merge_trace(Setup(rows=()))).sizes == ""
 

@@ -1,4 +1,4 @@
-"""A comparison is text and HTML that need no script, and escape what they show."""
+"""A comparison is text and HTML without a script, with escaped content."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_html_has_no_script_and_every_value_is_escaped() -> None:
         assert 'hidden="hidden"' in html, "the text is what shows where style sheets are stripped"
 
 
-def test_numbers_that_differ_are_marked_by_a_sign_and_not_by_colour_alone() -> None:
+def test_differing_numbers_are_marked_by_a_sign_and_not_only_by_color() -> None:
     writers = (WriterRecord(0, {3: 1}, 1, 1, 300, 1),)
     compared = Comparison(
         "paradigms", "MERGE x", ["id", "<b>"], side("one", [1]), side("other", [1], writers=writers)
@@ -87,7 +87,7 @@ def test_numbers_that_differ_are_marked_by_a_sign_and_not_by_colour_alone() -> N
     assert 'aria-label="differs">≠' in compared._repr_mimebundle_()["text/html"]
 
 
-def test_results_that_nothing_tells_are_called_unknown() -> None:
+def test_unreported_results_are_shown_as_unknown() -> None:
     left, right = side("one", [1]), side("other", [1])
     compared = Comparison(
         "flows", "UPDATE x", ["id"], Side("one", left.result), Side("other", right.result)
@@ -99,7 +99,7 @@ def test_results_that_nothing_tells_are_called_unknown() -> None:
     )
 
 
-def test_what_both_flows_hand_to_the_connector_stands_side_by_side_with_the_changed_rows() -> None:
+def test_the_pages_of_both_flows_are_shown_side_by_side_with_the_changed_rows() -> None:
     left, right = (
         Side(t.settings.flow, Result(t), pa.table({"id": [1]}))
         for t in (building.merge_trace(), traces.updatable_trace())
@@ -133,7 +133,7 @@ def test_pages_that_are_the_same_on_both_sides_are_not_shown_twice() -> None:
     )
 
 
-def test_what_the_errors_of_both_sides_say_of_the_rows_is_told_once() -> None:
+def test_rows_in_the_errors_of_both_sides_are_shown_once() -> None:
     hint = "Target row (id = 1) is matched by source rows 2 and 5 by clause 0."
     error = ErrorRecord("MERGE_TARGET_ROW_MULTIPLE_MATCHES", "Two rows", None, None, 1, hint, "run")
     left, right = (
@@ -169,9 +169,7 @@ def test_long_pages_are_cut_and_say_so() -> None:
     assert text.count("first 10 of 25 rows") == 3
 
 
-def test_a_number_that_one_side_does_not_tell_is_called_not_known_and_that_of_a_failed_side_is_left_empty() -> (
-    None
-):
+def test_an_unreported_number_is_shown_as_unknown_and_that_of_a_failed_side_is_empty() -> None:
     known, unknown = side("one", [1]), Side("other", side("other", [1]).result)
     failed = Side("third", side("third", [], state="failed", count=None).result)
     for right, rows_after in (
@@ -202,7 +200,7 @@ def test_rows_are_aligned_by_their_numbers_and_values_and_markup_in_them_is_text
 
 
 def otherwise(trace: Trace) -> Trace:
-    """Give a trace in which the first row that leaves `transform_page` has another value."""
+    """Return a trace in which the first row that leaves `transform_page` has another value."""
     assert trace.samples.pages is not None
     after = trace.samples.pages.after
     texts = next(

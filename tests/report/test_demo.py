@@ -1,4 +1,4 @@
-"""What scripts/demo prints, and the page that it writes."""
+"""The output of scripts/demo, and the page that it writes."""
 
 from __future__ import annotations
 

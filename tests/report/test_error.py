@@ -62,7 +62,7 @@ def test_groups_of_an_error_are_shown_without_a_trace_too():
     assert "source  row 7     Carol             4  Concord      clause 2" in shown
 
 
-def test_a_source_column_that_the_target_has_not_is_shown():
+def test_a_source_column_missing_from_the_target_is_shown():
     group = DuplicateGroup(1, {"a": 1}, (MatchedRow(0, {"a": 1, "n": 7}, -1),), None)
     shown = render_error_text(DuplicateMatchError("Twice", groups=[group]))
     assert shown.split("\n")[-2:] == [
@@ -71,7 +71,7 @@ def test_a_source_column_that_the_target_has_not_is_shown():
     ]
 
 
-def test_a_remedy_in_sql_stands_as_code():
+def test_a_remedy_in_sql_is_shown_as_code():
     from rowmerge_nb.base.words import code
 
     error = AnalysisError("No", hint=f"Write {code('USING (SELECT 1 < 2)')}. It's `")

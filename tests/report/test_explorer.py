@@ -1,4 +1,4 @@
-"""The explorer: its state says what the trace says, and in a browser it is operated by mouse, by keys and from Python alike."""
+"""The explorer: its state matches the trace, and in a browser it is operated by mouse, by keys and from Python alike."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def result(engine: Engine) -> Result:
 
 @pytest.fixture(scope="module")
 def page(engine: Engine) -> str:
-    # A memory table of its own: the last step of what was committed shows the new version.
+    # Its own memory table: the last step of a committed statement shows the new version.
     engine.run(
         f"CREATE TABLE kept WITH (partitioned_by = ARRAY['address']) AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)"
     )
@@ -69,7 +69,7 @@ def page(engine: Engine) -> str:
 
 
 def legend_of(state: dict[str, Any], key: str) -> list[list[str]]:
-    """Give what stands beneath the page of a step; beneath two pages, of the latter."""
+    """Return the content beneath the page of a step; beneath two pages, of the latter."""
     names = next(step["legend"] for step in state["steps"] if step["key"] == key)
     pairs: list[list[str]] = state["legends"][names[-1][1]]
     return pairs
@@ -176,7 +176,7 @@ def test_a_row_has_a_word_at_every_step(engine: Engine, era: str) -> None:
         ),
     ],
 )
-def test_what_cannot_be_explored_says_why(
+def test_an_unexplorable_statement_names_the_reason(
     engine: Engine, statement: str, options: dict[str, Any], said: str
 ) -> None:
     told = engine.run(statement, **options)
@@ -215,7 +215,7 @@ TWICE = "MERGE INTO accounts t USING (VALUES 1, 1) s (n) ON t.customer = 'Bill' 
         ),
     ],
 )
-def test_of_a_failed_statement_the_last_step_is_the_one_that_failed(
+def test_the_last_step_of_a_failed_statement_is_the_failed_one(
     engine: Engine, statement: str, steps: list[str], said: str, numbers: list[int]
 ) -> None:
     result = failure(engine, statement)
@@ -323,7 +323,7 @@ def test_a_failed_statement_in_the_browser(engine: Engine, tmp_path: Path, state
 
 
 @needs_browser
-def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
+def test_an_error_of_a_connector_is_shown_with_its_causes_in_the_browser(
     spark: Any, tmp_path: Path
 ) -> None:
     engine = Engine(spark=spark)
@@ -390,7 +390,7 @@ def test_what_a_connector_raised_is_shown_with_its_causes_in_the_browser(
     }
 
 
-def test_of_many_rows_the_first_are_shown_and_it_is_said(spark: Any) -> None:
+def test_the_first_of_many_rows_are_shown_and_the_limit_is_stated(spark: Any) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings())
     engine.run("CREATE TABLE t AS SELECT n AS id, n AS v FROM UNNEST(sequence(1, 100)) AS u (n)")
     state = explorer_state(
@@ -435,7 +435,7 @@ def test_the_widget_can_be_set_and_watched_and_refuses_what_is_not_there(result:
     assert (widget.row, widget.step, widget.clause) == (3, "transform", 1)
 
 
-def test_where_there_are_no_widgets_the_report_is_shown(result: Result) -> None:
+def test_the_report_is_shown_without_widgets(result: Result) -> None:
     data, _ = result.explore()._repr_mimebundle_()
     assert set(data) == {"application/vnd.jupyter.widget-view+json", "text/html", "text/plain"}
     assert "Row journeys" in data["text/html"]
@@ -528,7 +528,7 @@ def test_rows_steps_and_tabs_by_mouse(page: str, tmp_path: Path) -> None:
     assert live.startswith("row 3 Ed: Clause 1 is unknown")
     title, before, after, station = told["transform"]
     assert title == "Page before and after transform_page"
-    # Each row beside what becomes of it: two lines where it is split, and one where it changes nothing.
+    # Each row beside its outcome: two lines if it is split, and one if it changes nothing.
     assert (before, after) == (["before: 7 rows", 9], ["after: 7 rows", 9])
     assert station.startswith("transform_page")
     assert told["split"][1] == 4, "an UPDATE is two rows, and the page before has room for both"
@@ -804,7 +804,7 @@ def test_the_reasons_of_a_writer_a_null_key_and_a_near_key_are_shown(
     assert told["tables"] == [7, 7]
 
 
-def test_what_is_said_of_places_leads_to_the_writers_under_all_options(engine: Engine) -> None:
+def test_addresses_of_placed_rows_match_the_writers_under_all_options(engine: Engine) -> None:
     trace = engine.run(MERGE, rehearse=True).trace
     for made in (trace, *variants_of(trace).traces.values()):
         assert made.samples.pages is not None
@@ -1022,7 +1022,7 @@ def test_update_and_delete_are_guessed_over_all_rows_of_the_table(
 
 
 @needs_browser
-def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(
+def test_predict_does_not_reveal_its_answers_and_tables_scroll_by_keys(
     page: str, tmp_path: Path
 ) -> None:
     told = seen(
@@ -1055,7 +1055,7 @@ def test_predict_does_not_give_its_answers_away_and_tables_scroll_by_keys(
         (5, "; a writer without rows makes no sink. They hand 9 rows "),
     ],
 )
-def test_writers_without_rows_are_said_to_make_no_sink(among: int, said: str) -> None:
+def test_writers_without_rows_are_reported_to_create_no_sink(among: int, said: str) -> None:
     trace = merge_trace()
     assert trace.samples.pages is not None
     assert trace.samples.pages.placement is not None
@@ -1067,7 +1067,9 @@ def test_writers_without_rows_are_said_to_make_no_sink(among: int, said: str) ->
     assert said in says
 
 
-def test_cells_of_the_source_are_tried_and_rows_that_change_hands_told(result: Result) -> None:
+def test_cells_of_the_source_are_edited_and_rows_with_another_outcome_are_listed(
+    result: Result,
+) -> None:
     explorer = result.explore()
     assert explorer.state["cells"]["columns"] == ["customer", "purchases", "address"]
     assert explorer.state["cells"]["rows"][1] == [1, ["Bill", "9", "Berkeley"]]
@@ -1089,7 +1091,7 @@ def test_cells_of_the_source_are_tried_and_rows_that_change_hands_told(result: R
     assert "trial" not in explorer.state
 
 
-def test_where_cells_cannot_be_edited_the_reason_stands_there(engine: Engine) -> None:
+def test_a_reason_is_shown_if_cells_cannot_be_edited(engine: Engine) -> None:
     told = (
         engine.run(
             MERGE.replace("(VALUES", "(SELECT * FROM (VALUES").replace(") s (c", ")) s (c"),
@@ -1129,7 +1131,7 @@ def test_tabs_control_their_panel_and_a_guess_is_not_within_an_option(
     }
 
 
-def test_of_a_large_statement_the_rows_that_were_asked_for_are_followed(engine: Engine) -> None:
+def test_the_requested_rows_of_a_large_statement_are_followed(engine: Engine) -> None:
     whole = engine.run(MERGE, rehearse=True).trace
     assert whole.samples.pages is not None
     chosen = engine.run(
@@ -1153,7 +1155,7 @@ def test_of_a_large_statement_the_rows_that_were_asked_for_are_followed(engine: 
         explorer_state(with_parts(trace, samples={"requested_rows": replace(chosen, pages=None)}))
 
 
-def test_where_the_trace_has_all_rows_those_that_were_asked_for_are_among_them(
+def test_requested_rows_are_among_the_rows_of_a_full_trace(
     engine: Engine,
 ) -> None:
     result = engine.run(MERGE, rehearse=True, why="t.customer = 'Bill'")
@@ -1172,7 +1174,7 @@ def test_a_saved_trace_names_the_rows_that_were_not_joined(engine: Engine, tmp_p
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_at_the_case_there_is_nothing_yet_of_what_comes_behind_it(engine: Engine, era: str) -> None:
+def test_the_case_shows_nothing_of_later_steps(engine: Engine, era: str) -> None:
     trace = engine.run(MERGE, rehearse=True, era=era).trace
     state = explorer_state(trace)
     channels = [channel["number"] for channel in state["before"]["channels"]][
@@ -1222,7 +1224,7 @@ def test_each_step_shows_what_is_there_and_a_file_says_what_needs_a_kernel(
 
 @needs_browser
 @pytest.mark.parametrize(("width", "beside"), [(1100, True), (620, False)])
-def test_pages_stand_side_by_side_with_rows_in_line_where_there_is_room(
+def test_pages_are_side_by_side_with_aligned_rows_if_there_is_room(
     page: str, tmp_path: Path, width: int, beside: bool
 ) -> None:
     told = seen(
@@ -1243,7 +1245,7 @@ def test_pages_stand_side_by_side_with_rows_in_line_where_there_is_room(
 
 
 @needs_browser
-def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Path) -> None:
+def test_a_file_switches_paradigm_era_and_rule_without_a_kernel(page: str, tmp_path: Path) -> None:
     told = seen(
         page,
         """
@@ -1319,9 +1321,7 @@ def test_a_file_switches_paradigm_era_and_rule_by_itself(page: str, tmp_path: Pa
 
 
 @needs_browser
-def test_where_another_rule_would_end_it_the_statement_ends_there(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_the_statement_ends_where_another_rule_would_end_it(engine: Engine, tmp_path: Path) -> None:
     trace = engine.run(
         MERGE.replace("('Bill', 9", "('Aaron', 1, 'Alma'), ('Bill', 9"), rehearse=True
     ).trace
@@ -1376,7 +1376,7 @@ def test_update_and_delete_have_the_switches_that_make_a_difference(
 
 
 @needs_browser
-def test_without_other_options_the_reason_is_told(engine: Engine, tmp_path: Path) -> None:
+def test_a_reason_is_shown_without_other_options(engine: Engine, tmp_path: Path) -> None:
     trace = failure(engine, TWICE).trace
     told = seen(
         explorer_page(trace, variants=variants_of(trace)),
@@ -1431,7 +1431,7 @@ def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(
     assert any("in turn" in half["placed"] for half in state["after"]["rows"]) != decides
 
 
-def test_of_options_that_were_not_run_the_fragments_of_a_row_are_not_known(engine: Engine) -> None:
+def test_the_fragments_of_a_row_are_unknown_under_options_that_were_not_run(engine: Engine) -> None:
     trace = engine.run(MERGE, rehearse=True).trace
     run = explorer_state(trace)
     changes = otherwise(run, variants_of(trace))["changes"]
@@ -1467,7 +1467,7 @@ def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(
         states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"]["calls"],
         explorer_state(derived)["calls"],
     )
-    # What is in fragments only a run can tell.
+    # Only a run determines the content of fragments.
     counted = {"finish", "finish_merge"}
     assert [(one["order"], one["where"], one["method"], one["means"]) for one in told] == [
         (one["order"], one["where"], one["method"], one["means"]) for one in really
@@ -1478,7 +1478,7 @@ def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(
 
 
 def _applied(old: Any, change: Any) -> Any:
-    """Lay a difference over a state, as the front end does."""
+    """Apply a difference to a state, like the front end."""
     if change is None:
         return old
     kind, parts, more = (*change, None)[:3]
@@ -1514,7 +1514,7 @@ def explored(engine: Engine) -> dict[str, Any]:
 
 
 @needs_browser
-def test_what_was_not_run_is_one_truth_and_both_tables_have_their_names(
+def test_derived_options_are_consistent_and_both_tables_have_their_names(
     explored: dict[str, Any], tmp_path: Path
 ) -> None:
     state = explored
@@ -1613,7 +1613,7 @@ def test_nothing_is_without_a_name_and_choices_are_heard_once(page: str, tmp_pat
 
 
 @needs_browser
-def test_in_a_narrow_window_the_page_is_whole_and_the_steps_stay_in_sight(
+def test_the_page_is_whole_and_the_steps_stay_in_sight_in_a_narrow_window(
     explored: dict[str, Any], tmp_path: Path
 ) -> None:
     told = seen(
@@ -1633,7 +1633,7 @@ def test_in_a_narrow_window_the_page_is_whole_and_the_steps_stay_in_sight(
 
 
 @needs_browser
-def test_a_rehearsal_under_other_options_is_told_once_and_an_empty_tab_says_why(
+def test_a_rehearsal_under_other_options_is_shown_once_and_an_empty_tab_names_its_reason(
     engine: Engine, tmp_path: Path
 ) -> None:
     rehearsed = engine.run(MERGE, rehearse=True).trace
@@ -1678,7 +1678,7 @@ def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(
     """
     told = seen(page, script, tmp_path)
     assert (told["old"], told["lane"]) == (1, ["0 nothing"])
-    # Who takes DO NOTHING changes nothing, so the standard has nothing against it either, as the engine itself.
+    # A row with DO NOTHING changes nothing, so the standard does not object to it, and neither does the engine.
     assert "Here both let it pass." in told["rules"]
     assert engine.run(merge, rehearse=True, duplicates="standard").trace.state == "finished"
     kept = merge.replace("INTO accounts", "INTO twice")

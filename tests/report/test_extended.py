@@ -1,4 +1,4 @@
-"""How reports show a FULL join, DO NOTHING and RETURNING."""
+"""FULL joins, DO NOTHING and RETURNING in reports."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def planned() -> Trace:
 
 
 def finished(planned: Trace) -> Trace:
-    """Give the numbers of a run: one row by source, one that does nothing, one inserted, two that no clause took."""
+    """Return the numbers of a run: one row by source, one that does nothing, one inserted, two without a clause."""
     rows = {0: 1, 1: 1, 2: 0, 3: 1, -1: 2}
     clauses = tuple(replace(clause, rows=rows[clause.number]) for clause in planned.clauses)
     return with_parts(
@@ -94,7 +94,9 @@ def test_all_columns_are_written_by_set_star(planned: Trace) -> None:
     ]
 
 
-def test_rows_that_do_nothing_are_told_apart_from_rows_that_no_clause_takes(planned: Trace) -> None:
+def test_rows_that_do_nothing_are_distinguished_from_rows_that_no_clause_takes(
+    planned: Trace,
+) -> None:
     report = build_report(finished(planned))
     assert phrase_text(report.outcome.sentence).startswith(
         "1 row inserted, 1 deleted; no clause fired for 2 joined rows; 1 joined row took DO NOTHING; 2 rows returned."

@@ -1,4 +1,4 @@
-"""Reports and saved explorers in pages made like those of front ends that are not installed here."""
+"""Reports and saved explorers in pages built like those of front ends that are not installed here."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 FRONT_ENDS: Final = {
-    # Colab puts the outputs of a cell into a frame of their own, and its theme into an attribute.
+    # Colab puts the outputs of a cell into a frame, and its theme into an attribute.
     "colab-light": ('theme="light"', "", "#fff"),
     "colab-dark": ('theme="dark"', "", "#383838"),
-    # VS Code has classes and variables of its own, and none of Jupyter's variables.
+    # VS Code has its own classes and variables, and none of Jupyter's variables.
     "vscode-light": ("", 'class="vscode-light"', "#ffffff"),
     "vscode-dark": ("", 'class="vscode-dark"', "#1f1f1f"),
     "vscode-high-contrast": ("", 'class="vscode-high-contrast"', "#000000"),
@@ -40,7 +40,7 @@ FRONT_ENDS: Final = {
 }
 """Attributes of the page, attributes of its body, and its background."""
 LEAST_CONTRAST: Final = 4.5
-"""The least contrast of small texts of WCAG 2.1, level AA."""
+"""The minimum contrast of small text in WCAG 2.1, level AA."""
 
 CONTRASTS: Final = """
 const known = new Map();
@@ -83,11 +83,11 @@ def test_every_variable_has_a_value_without_jupyter(styles: str) -> None:
     used = set(re.findall(r"var\((--[\w-]+)\)", styles))
     defined = set(re.findall(r"(--rm-[\w-]+):", styles))
     assert used - defined == set()
-    # A variable of a front end has a value for the others behind a comma.
+    # A variable of a front end has a fallback for the others after a comma.
     assert {name for name in used if not name.startswith("--rm-")} == set()
 
 
-def test_colab_is_asked_for_its_widget_manager_and_the_script_for_nothing(
+def test_colab_gets_its_widget_manager_and_the_script_needs_nothing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     from anywidget import _util

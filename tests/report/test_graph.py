@@ -115,7 +115,7 @@ def test_bytes_do_not_depend_on_fonts(tmp_path):
     assert len(hashes) == 1
 
 
-def test_the_duplicate_check_stands_between_mark_distinct_and_transform_page():
+def test_the_duplicate_check_is_between_mark_distinct_and_transform_page():
     dot = plan_dot(build_report(building.merge_trace()))
     assert dot.index("MarkDistinct") < dot.index("DuplicateCheck") < dot.index("transform_page")
 
@@ -170,7 +170,7 @@ def test_a_drawing_of_its_own_carries_its_style():
     assert "<style>" not in dot_to_svg(dot)
 
 
-def test_what_cannot_be_drawn_is_refused():
+def test_undrawable_plans_are_refused():
     report = build_report(traces.simple_trace("DROP TABLE"))
     with pytest.raises(ValueError, match="DROP TABLE has no plan"):
         plan_dot(report)
@@ -185,7 +185,7 @@ def test_colours_of_the_drawing_are_those_of_the_style_sheet():
         assert f"--rm-{name}:{value}" in style_sheet()
 
 
-def test_under_change_only_updated_columns_the_redistribution_columns_end_at_transform_page():
+def test_the_redistribution_columns_end_at_transform_page_under_change_only_updated_columns():
     dots = {
         paradigm: pages_dot(build_report(building.merge_trace(Setup(paradigm=paradigm))))
         for paradigm in (building.DELETE_AND_INSERT, building.ONLY_CHANGED)
@@ -198,13 +198,13 @@ def test_under_change_only_updated_columns_the_redistribution_columns_end_at_tra
     assert "before:p0:s" not in dots[building.ONLY_CHANGED]
 
 
-def test_where_no_sink_was_created_the_way_to_it_is_dashed():
+def test_the_edge_to_a_missing_sink_is_dashed():
     dot = plan_dot(build_report(building.merge_trace(Setup(rows=()))))
     assert "no\u00a0sink\u00a0was\u00a0created" in dot
     assert dot.count("style=dashed") == 2
 
 
-def test_an_exchange_is_drawn_whatever_a_saved_trace_has_before_it():
+def test_an_exchange_is_drawn_for_any_preceding_node_of_a_saved_trace():
     trace = building.merge_trace()
     plan = tuple(
         replace(record, kind="Filter") if record.kind == "MergeProcessor" else record
@@ -216,7 +216,7 @@ def test_an_exchange_is_drawn_whatever_a_saved_trace_has_before_it():
 def node(
     name: str, arguments: str = "", *sources: tuple[NodeRecord, ...]
 ) -> tuple[NodeRecord, ...]:
-    """Return the records of a node and of those below it."""
+    """Return the records of a node and of its descendants."""
     below = [record for records in sources for record in records]
     identity = f"{name} {arguments}"
     root = NodeRecord(
@@ -226,7 +226,7 @@ def node(
 
 
 def with_query(nodes: tuple[NodeRecord, ...]) -> Trace:
-    """Give the documents' MERGE with a query as its source."""
+    """Return the documents' MERGE with a query as its source."""
     trace = CASES["merge"]()
     source = next(
         record
@@ -261,7 +261,7 @@ def test_a_source_query_is_drawn_by_its_nodes_those_that_are_joined_further_to_t
     assert [depths[name] for name in names] == [4, 4, 4, 0, 0, 0]
 
 
-def test_of_a_source_query_with_very_many_nodes_the_last_are_drawn():
+def test_the_last_nodes_of_a_source_query_with_very_many_are_drawn():
     scans = [node("TableScan", f"t{number}") for number in range(30)]
     dot = plan_dot(build_report(with_query(node("Union", "ALL", *scans)))).replace("\u00a0", " ")
     assert "… 21 more nodes, which EXPLAIN shows" in dot

@@ -24,7 +24,7 @@ ALLOWED = {
 
 
 class Reader(HTMLParser):
-    """Notes tags, attributes and text, and that every tag is closed where it should be."""
+    """Records tags, attributes and text, and that every tag is closed at its position."""
 
     def __init__(self, html):
         super().__init__()
@@ -104,7 +104,7 @@ def test_the_text_of_an_untrusted_notebook_is_short_and_says_how_to_see_more():
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_references_to_ids_are_to_ids_that_are_there(name):
+def test_references_refer_to_existing_ids(name):
     reader = Reader(html(CASES[name]()))
     for _, attribute, value in reader.attributes:
         if attribute == "aria-labelledby":
@@ -113,7 +113,7 @@ def test_references_to_ids_are_to_ids_that_are_there(name):
 
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.parametrize("name", CASES)
-def test_every_part_can_be_asked_for_of_every_statement(name, part):
+def test_every_part_can_be_requested_for_every_statement(name, part):
     bundle = mime_bundle(CASES[name](), show=part, timings=True, number=3, first_line=5)
     Reader(bundle["text/html"])
 
@@ -128,7 +128,7 @@ def test_a_very_wide_table_shows_fewer_rows():
     assert len(shown) < 250_000
 
 
-def test_what_is_hostile_stays_text():
+def test_hostile_text_stays_text():
     shown = html(traces.hostile_trace())
     assert "<script" not in shown
     assert "<img" not in shown
@@ -140,7 +140,7 @@ def test_what_is_hostile_stays_text():
     assert "日本語" in shown
 
 
-def test_number_tells_outputs_of_one_statement_apart():
+def test_number_distinguishes_outputs_of_one_statement():
     one, two = (Reader(html(building.merge_trace(), number=number)).ids for number in (1, 2))
     assert not set(one) & set(two)
     assert html(building.merge_trace(), number=1) == html(building.merge_trace(), number=1)
@@ -150,7 +150,7 @@ def test_a_small_statement_stays_small():
     assert len(html(building.merge_trace()).encode()) < 76_000
 
 
-def test_folds_are_closed_until_they_are_asked_for_but_for_the_changed_rows_which_come_first_and_a_few_journeys():
+def test_folds_are_closed_until_requested_except_the_changed_rows_and_a_few_journeys():
     page = html(building.merge_trace())
     assert page.count("<details open>") == 2
     assert "<details open><summary>Row journeys" in page
@@ -181,7 +181,7 @@ def test_a_default_report_is_short(tmp_path: Path) -> None:
 
 @needs_browser
 @pytest.mark.parametrize("trace", [building.merge_trace, traces.wide_trace])
-def test_a_narrow_page_scrolls_within_its_panels_alone(tmp_path: Path, trace: Any) -> None:
+def test_a_narrow_page_scrolls_only_within_its_panels(tmp_path: Path, trace: Any) -> None:
     script = """
     const page = document.documentElement;
     told.scrolls = page.scrollWidth > page.clientWidth;"""
@@ -193,14 +193,14 @@ def test_a_narrow_page_scrolls_within_its_panels_alone(tmp_path: Path, trace: An
         assert seen(page, script, tmp_path, width=620)["scrolls"] is False
 
 
-def test_show_leaves_out_the_other_parts():
+def test_show_omits_the_other_parts():
     shown = html(building.merge_trace(), show="clauses")
     assert "<svg" not in shown
     assert "rm-clauses" in shown
     assert '<p class="rm-out"' in shown, "the outcome is always shown"
 
 
-def test_times_are_shown_only_when_asked_for():
+def test_times_are_shown_only_on_request():
     without, with_times = (
         html(building.merge_trace(), timings=timings) for timings in (False, True)
     )
@@ -238,7 +238,7 @@ def test_wide_tables_scroll_in_a_labelled_region():
     ) == len(regions)
 
 
-def test_full_types_stand_below_a_drawing_that_has_no_room_for_them():
+def test_full_types_are_below_a_drawing_without_room_for_them():
     assert (
         "row(&#34;original_transaction&#34; bigint, &#34;bucket&#34; integer, &#34;row&#34; bigint)</code>"
         in html(traces.wide_trace())
@@ -303,7 +303,7 @@ def test_the_rules_of_one_output_are_about_no_other_unless_they_are_the_same():
 
 @pytest.mark.slow
 @needs_browser
-def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands_behind_it(
+def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_regardless_of_later_content(
     tmp_path,
 ):
     fragment = html(building.merge_trace(), show=PARTS)
@@ -345,7 +345,7 @@ def test_a_browser_draws_an_output_as_with_the_whole_style_sheet_whatever_stands
     assert differ == set()
 
 
-def test_the_statement_stands_around_its_clauses_and_stays_bounded() -> None:
+def test_the_statement_surrounds_its_clauses_and_stays_bounded() -> None:
     shown = html(building.merge_trace(), show="clauses")
     assert "MERGE INTO accounts t USING monthly_accounts_update s" in shown
     assert shown.rindex("ON (t.customer = s.customer)") < shown.rindex("WHEN MATCHED AND s.address")
@@ -368,7 +368,7 @@ def test_the_statement_stands_around_its_clauses_and_stays_bounded() -> None:
     assert len(one) < len(shown) + 2_000
 
 
-def test_the_pages_stand_side_by_side_and_say_which_writer_got_a_row_and_why() -> None:
+def test_the_pages_are_side_by_side_and_name_the_writer_of_a_row_with_the_reason() -> None:
     shown = html(building.merge_trace(), show="pages")
     assert shown.index("Rows before transform_page") < shown.index("Rows after transform_page")
     assert shown.count('class="rm-tall"') == 3, "as high as both rows of an UPDATE"

@@ -1,4 +1,4 @@
-"""Every joined row's way can be followed, through the clauses that did not fire to the one that did."""
+"""Every joined row's path can be followed, through the clauses that did not fire to the one that did."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_clauses_before_the_one_that_fired_and_about_such_rows_were_not_true() -
         assert (journey.target is None) == (journey.join == "not matched")
 
 
-def test_a_row_becomes_what_the_processor_makes_of_its_operation() -> None:
+def test_the_outcome_of_a_row_follows_the_processor() -> None:
     expected = {
         Operation.UPDATE: "DI",
         Operation.INSERT: "I",
@@ -113,7 +113,7 @@ def test_rows_that_come_from_no_join_have_shorter_journeys() -> None:
     assert ">clause 0" not in html
 
 
-def test_untouched_target_rows_stand_under_the_journeys_with_their_values() -> None:
+def test_untouched_target_rows_are_under_the_journeys_with_their_values() -> None:
     rows = pa.RecordBatch.from_pydict(
         {"customer": ["Zoe ", None], "purchases": [1, 2], "address": ["<b>", None]}
     )
@@ -175,7 +175,7 @@ def test_a_null_that_keeps_a_source_row_from_having_a_partner_is_named(
     assert "Source row 3 (Ed" not in "".join(one.which for one in journeys.rows if one.by_null)
 
 
-def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> None:
+def test_near_keys_of_an_unmatched_row_are_among_its_reasons() -> None:
     found = NearRow(3, {}, ("Ed",), ("ed",), (Separation(0, (Difference.CASE,)),), alike=1)
     near = NearKeys((NearTerm("t.customer = s.customer"),), NearSide(7, 3, (found,)))
     report = build_report(with_parts(merge_trace(), samples={"near_misses": near}))
@@ -189,7 +189,7 @@ def test_what_a_row_without_a_partner_is_near_to_stands_among_its_reasons() -> N
     assert html.count("<b>Near miss.</b>") == 1, "a choice of parts does not hide it"
 
 
-def test_reasons_stand_in_the_order_of_the_clauses_also_those_that_are_about_other_rows() -> None:
+def test_reasons_follow_the_order_of_the_clauses_including_those_about_other_rows() -> None:
     report = build_report(merge_trace())
     assert report.journeys is not None
     for row in report.journeys.rows:
@@ -200,7 +200,7 @@ def test_reasons_stand_in_the_order_of_the_clauses_also_those_that_are_about_oth
         assert len(numbers) > 1
 
 
-def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
+def test_the_summary_of_a_row_is_not_repeated_in_its_details() -> None:
     html = render_html(build_report(merge_trace()), show="journeys").split("rm-rich")[-1]
     assert html.count(">Clause 0 fires: ") == 1
 
@@ -260,7 +260,7 @@ def test_the_summary_of_a_row_is_not_said_again_where_it_is_opened() -> None:
         ),
     ],
 )
-def test_a_part_that_is_not_there_says_why_and_what_helps(
+def test_a_missing_part_names_the_reason_and_the_remedy(
     change: dict[str, Any], parts: str | None, said: str
 ) -> None:
     report = build_report(with_parts(merge_trace(Setup()), **change))
@@ -275,7 +275,7 @@ def test_presets_say_nothing_of_what_they_lack() -> None:
     assert "not shown" not in render_text(report, show="learn")
 
 
-def test_rows_that_were_asked_for_are_shown_with_all_their_reasons() -> None:
+def test_requested_rows_are_shown_with_all_their_reasons() -> None:
     whole = merge_trace(Setup())
     asked = AskedRows("t.id = 3", replace(whole.samples.pages, complete=False), more=True)
     trace = with_parts(whole, samples={"pages": None, "requested_rows": asked}, join={"rows": 1000})

@@ -1,4 +1,4 @@
-"""What is drawn of a trace with many rows costs as much as of one with few, and what is counted is exact."""
+"""Drawing a trace with many rows costs as much as one with few, and counts are exact."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ FEW, MANY = 300, 3_000
 
 @cache
 def full_trace(copies: int) -> Trace:
-    """Return the trace of a MERGE that joined the usual rows so many times, each time with other target rows."""
+    """Return the trace of a MERGE with the usual joined rows repeated, each time with other target rows."""
     rows = [
         replace(row, row_id=None if row.row_id is None else row.row_id + 10 * copy)
         for copy in range(copies)
@@ -46,7 +46,7 @@ def full_trace(copies: int) -> Trace:
 
 
 def calls_of(action: Callable[[], object]) -> int:
-    """Return how many calls of Python functions and of C functions an action makes."""
+    """Return the number of calls of Python functions and of C functions in an action."""
     count = 0
 
     def note(frame: Any, event: str, argument: Any) -> None:
@@ -87,7 +87,7 @@ def test_a_row_of_many_is_looked_up_by_a_value_of_one_column_without_journeys_of
             Result(trace).why(customer="Zoe")
 
     unlike = calls_of(look_up)
-    # Two values a row, one of either side, are compared twice: once as they are, once without blanks at the end.
+    # Two values a row, one of either side, are compared twice: unchanged, and without trailing blanks.
     assert unlike < 6 * 2 * 2 * len(ROWS) * FEW
     assert len(Result(trace).why(customer="Gus")) == FEW
 
@@ -134,7 +134,7 @@ def test_counts_of_many_rows_are_those_of_all_of_them() -> None:
     assert count_row_ids(pages) == 4 * MANY
     assert explorer_state(trace)["untouched"] == MANY
     assert report.diff is not None
-    # Of the five rows that each copy has, three are updated and one is deleted.
+    # Three of the five rows of each copy are updated and one is deleted.
     assert report.diff.untouched == MANY
 
 
@@ -181,7 +181,7 @@ def test_every_clause_is_among_the_rows_that_are_drawn() -> None:
     ],
     ids=["numbers", "texts", "rows", "rows in rows", "arrays", "bytes"],
 )
-def test_equal_row_ids_have_one_code_whatever_their_type(ids: pa.Array) -> None:
+def test_equal_row_ids_have_one_code_for_any_type(ids: pa.Array) -> None:
     codes = row_id_codes(ids).tolist()
     assert codes[0] == codes[3]
     assert codes[2] == -1

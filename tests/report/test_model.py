@@ -93,7 +93,7 @@ def test_channels_are_numbered_as_the_document_has_them():
 
 @pytest.mark.parametrize("era", ["documents", "current"])
 @pytest.mark.parametrize("places", [(), ("address",), ("customer", "address")])
-def test_a_plan_tells_the_same_channels_as_its_pages(era, places):
+def test_a_plan_has_the_channels_of_its_pages(era, places):
     setup = Setup(era=era, redistribution=places)
     assert (
         build_report(traces.explain_trace(setup)).pages.channels
@@ -117,7 +117,7 @@ def test_a_table_may_have_columns_called_like_channels():
     assert [cell.text for cell in report.pages.rows[0].after[0].columns] == ["a", "b", "c"]
 
 
-def test_in_the_current_era_a_row_without_a_clause_has_no_merge_row():
+def test_a_row_without_a_clause_has_no_merge_row_in_the_current_era():
     report = build_report(building.merge_trace(Setup(era="current")))
     fay = report.pages.rows[4]
     assert (fay.name.text, fay.merge_null, fay.style, fay.after) == ("Fay", True, "N", ())
@@ -147,7 +147,7 @@ def test_changed_rows_have_old_and_new_values():
     )
 
 
-def test_without_a_witness_only_new_values_are_known():
+def test_only_new_values_are_known_without_a_witness():
     diff = build_report(building.merge_trace(Setup(witness=False))).diff
     assert diff.remark == "Old values were not recorded: new values only. --trace full keeps both."
     assert all(cell.old is None for row in diff.rows for cell in row.cells)
@@ -177,7 +177,7 @@ def test_a_failed_statement_says_what_had_happened():
     )
 
 
-def test_what_happened_is_read_off_the_calls_where_the_engine_does_not_say():
+def test_events_are_derived_from_the_calls_if_the_engine_does_not_report_them():
     trace = traces.duplicate_trace()
     failure = build_report(replace(trace, error=replace(trace.error, consequences=()))).failure
     assert failure.consequences[1] == (
@@ -244,12 +244,12 @@ def test_a_report_needs_no_spark():
         ("DROP TABLE", "There is no such table; nothing was dropped."),
     ],
 )
-def test_a_statement_that_had_nothing_to_do_says_so(kind, sentence):
+def test_a_statement_without_work_is_reported_as_such(kind, sentence):
     trace = traces.simple_trace(kind, skipped=True)
     assert phrase_text(build_report(trace).outcome.sentence) == sentence
 
 
-def test_a_dropped_table_without_a_name_was_none():
+def test_a_dropped_table_without_a_name_did_not_exist():
     trace = traces.simple_trace("DROP TABLE", target={"name": ""})
     assert (
         phrase_text(build_report(trace).outcome.sentence)
@@ -266,7 +266,7 @@ def test_source_rows_that_are_not_recorded_are_counted():
     assert last.row.text == "and 29,998 more source rows"
 
 
-def test_presets_stand_for_parts():
+def test_presets_expand_to_parts():
     from rowmerge_nb.report.model.report import PARTS, PRESETS, build_report, parts_to_show
 
     report = build_report(building.merge_trace())

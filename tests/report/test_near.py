@@ -1,4 +1,4 @@
-"""What rows without a partner are near to, as sentences, tables and HTML."""
+"""Near keys of rows without a partner, as sentences, tables and HTML."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def traced(*rows: NearRow, **more: Any) -> Trace:
         (NearRow(1, {}, ("x",)), False),
     ],
 )
-def test_a_report_tells_what_is_likely_a_mistake(found: NearRow, likely: bool) -> None:
+def test_a_report_names_a_likely_mistake(found: NearRow, likely: bool) -> None:
     assert is_likely_mistake(found) is likely
     text = mime_bundle(traced(found))["text/plain"]
     assert ("Near miss: " in text) is likely
@@ -146,7 +146,7 @@ def test_a_report_tells_what_is_likely_a_mistake(found: NearRow, likely: bool) -
         ),
     ],
 )
-def test_a_row_is_told_in_a_sentence(found: NearRow, said: str) -> None:
+def test_a_row_is_described_in_a_sentence(found: NearRow, said: str) -> None:
     assert near_sentence(found, ONE, "source") == said
 
 
@@ -175,7 +175,9 @@ def test_a_row_is_told_in_a_sentence(found: NearRow, said: str) -> None:
         ),
     ],
 )
-def test_of_several_keys_a_sentence_says_which(separations: Any, answers: Any, said: str) -> None:
+def test_a_sentence_names_the_separated_key_of_several(
+    separations: Any, answers: Any, said: str
+) -> None:
     found = NearRow(0, {}, ("A", None), ("a", 2), separations, answers, 1)
     assert (
         near_sentence(found, TWO, "source")
@@ -183,7 +185,7 @@ def test_of_several_keys_a_sentence_says_which(separations: Any, answers: Any, s
     )
 
 
-def test_a_table_shows_first_rows_and_says_so() -> None:
+def test_a_table_shows_the_first_rows_and_the_limit() -> None:
     trace = traced(
         *(
             NearRow(
@@ -233,7 +235,7 @@ def test_markup_in_keys_and_conditions_is_text() -> None:
     assert "&lt;script&gt;" in html
 
 
-def test_counts_are_told_with_grouped_numbers_and_what_was_not_looked_for() -> None:
+def test_counts_have_grouped_digits_and_unsearched_differences_are_named() -> None:
     side = NearSide(
         9_000,
         4_100,

@@ -1,4 +1,4 @@
-"""A report says by which number a row has found its writer, and what the other paradigm would make of the statement."""
+"""A report names the number that chose a row's writer, and the effect of the other paradigm on the statement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def with_exchange(trace: Trace, facts: ExchangeFacts | None) -> Trace:
     return replace(trace, plan=plan)
 
 
-def test_the_ledger_shows_of_every_row_the_number_that_gives_its_writer() -> None:
+def test_the_ledger_shows_the_number_that_chose_the_writer_of_every_row() -> None:
     pages = build_report(merge_trace()).pages
     assert pages is not None
     assert (pages.number_head, pages.writer_head) == ("hash(address)", "writer = mod 2")
@@ -43,7 +43,7 @@ def test_the_ledger_shows_of_every_row_the_number_that_gives_its_writer() -> Non
     assert line.split()[-2:] == [halves[1].number, "1"]
 
 
-def test_without_an_exchange_there_are_no_such_numbers() -> None:
+def test_a_plan_without_an_exchange_has_no_such_numbers() -> None:
     trace = merge_trace(Setup(redistribution=()))
     pages = build_report(trace).pages
     assert pages is not None
@@ -122,13 +122,13 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
         (merge_trace(settings={"paradigm": ""}), ""),
     ],
 )
-def test_the_other_paradigm_is_told_with_the_numbers_of_the_statement(
+def test_the_other_paradigm_is_described_with_the_numbers_of_the_statement(
     trace: Trace, said: str
 ) -> None:
     assert other_paradigm(trace) == said
 
 
-def test_what_two_clauses_change_would_fail_where_rows_are_changed_in_place() -> None:
+def test_rows_changed_by_two_clauses_would_fail_under_in_place_changes() -> None:
     twice = (MatchPattern(matches=2, acting=2, updates=2, deletes=0, repeated=False, rows=1),)
     assert (
         "But the statement would fail, since two clauses change one row in place"

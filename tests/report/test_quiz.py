@@ -1,4 +1,4 @@
-"""Questions about a statement: their answers are those of the trace, whatever was drawn, and a wrong answer learns why."""
+"""Questions about a statement: their answers are those of the trace, for any drawing, and a wrong answer gets its reason."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_answers_are_checked_by_letter_or_by_word_and_wrong_ones_learn_why(resul
         assert raised.value.code == "INVALID_ARGUMENTS"
 
 
-def test_it_is_markdown_and_cells(result: Result) -> None:
+def test_the_quiz_is_markdown_and_cells(result: Result) -> None:
     quiz = result.quiz(2, 1)
     assert quiz.markdown() == str(quiz)
     assert "**Answers**" not in quiz.markdown()
@@ -146,12 +146,12 @@ def test_names_and_values_with_markup_are_text(spark: Any) -> None:
 
 
 @pytest.mark.parametrize(("n", "seed"), [(0, 0), (True, 0), ("5", 0), (5, "x")])
-def test_a_number_that_is_none_is_refused(result: Result, n: Any, seed: Any) -> None:
+def test_an_invalid_number_is_refused(result: Result, n: Any, seed: Any) -> None:
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS"):
         result.quiz(n, seed)
 
 
-def test_without_joined_rows_there_is_nothing_to_ask(result: Result, spark: Any) -> None:
+def test_a_quiz_without_joined_rows_has_no_questions(result: Result, spark: Any) -> None:
     engine = Engine(spark=spark)
     for told in (engine.run("SELECT 1"), engine.run("CREATE TABLE t (id bigint)")):
         with pytest.raises(RowMergeError, match="There is nothing to ask about this") as raised:

@@ -33,7 +33,7 @@ def test_a_teacher_chooses_the_topics(result: Result) -> None:
         (["join", "pages"], "topic = 'pages' is not possible.*one of join, condition, clause"),
     ],
 )
-def test_an_unknown_topic_is_refused_with_those_there_are(
+def test_an_unknown_topic_is_refused_with_the_available_ones(
     result: Result, topics: Any, words: str
 ) -> None:
     with pytest.raises(RowMergeError, match=words) as raised:
@@ -41,7 +41,7 @@ def test_an_unknown_topic_is_refused_with_those_there_are(
     assert raised.value.code == "INVALID_ARGUMENTS"
 
 
-def test_an_answer_outside_the_choices_is_told_the_letters(result: Result) -> None:
+def test_an_answer_outside_the_choices_lists_the_letters(result: Result) -> None:
     quiz = result.quiz(1, topics=["join"])
     for answer in ("?", "z"):
         with pytest.raises(RowMergeError, match=r"Its choices are: a: yes; b: no\."):

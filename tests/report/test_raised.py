@@ -1,4 +1,4 @@
-"""What a connector's code has raised, as it is shown: equal errors once, and what each was raised from."""
+"""Errors of a connector's code as shown: equal errors once, and the cause of each."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FIRST = Raised(
 )
 
 
-def test_what_several_writers_raise_in_one_line_is_shown_once() -> None:
+def test_an_error_of_several_writers_in_one_line_is_shown_once() -> None:
     others = [replace(FIRST, number=number) for number in (1, 2)]
     elsewhere = replace(FIRST, number=3, frames=(replace(LINE, line=33),))
     shown = all_raised([FIRST, *others, elsewhere, replace(FIRST, text="no fragments")])
@@ -25,7 +25,7 @@ def test_what_several_writers_raise_in_one_line_is_shown_once() -> None:
         "call 1 of writer 3",
         "call 1 of writer 0",
     ]
-    # A handle is shown with the first of the errors that have it.
+    # A handle is shown with the first of its errors.
     assert [one.handle for one in shown] == ["Merge(t)", "", ""]
     assert all_raised([FIRST, others[0]])[0].where == "call 1 of writer 0, and 1 other call"
 
@@ -69,7 +69,7 @@ def raised(function: object, method: str = "finish") -> Raised:
     return found
 
 
-def test_an_error_is_told_with_what_it_was_raised_from() -> None:
+def test_an_error_is_shown_with_its_cause() -> None:
     found = raised(implicit)
     assert [(cause.what, cause.direct) for cause in found.causes] == [
         ("ValueError: no such column", False),
@@ -81,7 +81,7 @@ def test_an_error_is_told_with_what_it_was_raised_from() -> None:
     at = lines.index("Raised while this was handled: ValueError: no such column")
     assert lines[at + 3].startswith("Raised from KeyError: 'nmae'")
     assert lines[-1].endswith('in looked_up: return {"name": 1}[name]')
-    # Python tells them from the inside out.
+    # Python lists them from the inside out.
     text = remote_traceback(found)
     places = [
         text.index(words)
@@ -98,11 +98,11 @@ def test_an_error_is_told_with_what_it_was_raised_from() -> None:
     assert of_text(f"... {as_text(found)} ...") == (found,)
 
 
-def test_what_is_suppressed_is_not_told() -> None:
+def test_suppressed_errors_are_not_shown() -> None:
     assert raised(silent).causes == ()
 
 
-def test_what_a_cleaning_call_cleans_up_after_is_no_cause_of_its_error() -> None:
+def test_the_error_before_a_clean_up_call_is_not_the_cause_of_its_error() -> None:
     assert raised(implicit, "abort").causes == ()
     assert [cause.what for cause in raised(explicit, "abort").causes] == ["KeyError: 'nmae'"]
 

@@ -1,4 +1,4 @@
-"""A report says how Trino's rule about repeated matches and that of the SQL standard differ, and what both answer."""
+"""A report shows how Trino's rule about repeated matches and that of the SQL standard differ, and the answers of both."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONE_ACTS = MatchPattern(matches=2, acting=1, updates=1, deletes=0, repeated=Fals
         ((NO_CLAUSE, ONE_ACTS), "Here the standard lets it pass, and Trino's rule fails."),
     ],
 )
-def test_what_both_rules_answer_is_told_where_it_is_known(
+def test_the_answers_of_both_rules_are_shown_if_known(
     patterns: tuple[MatchPattern, ...] | None, said: str
 ) -> None:
     assert repeated_matches(merge_trace(join={"multiple_matches": patterns})).endswith(said)
@@ -41,12 +41,12 @@ def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
         'The standard\'s rule decides here, since the option `duplicates="standard"` asks for it.'
         in said
     )
-    # What other options would make of a run is told with the same words.
+    # The effect of other options on a run is described in the same words.
     assert "this run" not in said
     assert "decide" not in repeated_matches(merge_trace())
 
 
-def test_where_rows_are_changed_in_place_two_clauses_fail_too() -> None:
+def test_two_clauses_fail_too_under_in_place_changes() -> None:
     assert "the pair (unique_id, NULL) twice" in repeated_matches(merge_trace(Setup(era="current")))
     in_place = merge_trace(Setup(paradigm=ONLY_CHANGED), join={"multiple_matches": (TWO_CLAUSES,)})
     said, told = repeated_matches(in_place), build_repeated(in_place)
@@ -66,7 +66,7 @@ def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:
     assert repeated_matches(merge_trace(settings={"duplicates": RepeatedMatches.NONE})) == ""
 
 
-def test_it_stands_beside_the_plan() -> None:
+def test_it_is_beside_the_plan() -> None:
     assert "<summary>Trino and the SQL standard" in render_html(
         build_report(merge_trace()), show="plan"
     )

@@ -1,4 +1,4 @@
-"""The rows that a statement left beside those that were wanted: what is missing, what is too much, and why."""
+"""The rows of a statement compared with the expected ones: missing rows, unexpected rows, and the reasons."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_wanted_rows_are_right_in_any_order_of_rows_and_columns(engine: Engi
     assert "Right" in done.check_rows(LEFT)._repr_mimebundle_()["text/html"]
 
 
-def test_wrong_rows_are_told_with_the_reasons_of_the_rows_of_the_same_key(engine: Engine) -> None:
+def test_wrong_rows_are_shown_with_the_reasons_of_rows_with_the_same_key(engine: Engine) -> None:
     wanted = pd.DataFrame({"customer": ["Aaron", "Carol", "Ed"], "purchases": [6, 9, None]})
     check = engine.run(MERGE).check_rows(wanted, by="customer")
     assert not check.same
@@ -82,7 +82,7 @@ def test_wrong_rows_are_told_with_the_reasons_of_the_rows_of_the_same_key(engine
     assert html.count('<th scope="row">missing') == 2
 
 
-def test_without_a_key_the_rows_that_were_there_or_were_made_explain(engine: Engine) -> None:
+def test_existing_and_inserted_rows_explain_differences_without_a_key(engine: Engine) -> None:
     check = engine.run(MERGE, rehearse=True).check_rows(engine.table("accounts"))
     text = str(check)
     assert "Source row 0 (Aaron, 6): clause 1 UPDATE" in text  # made ('Aaron', 6), of ('Aaron', 5)
@@ -156,7 +156,7 @@ def test_update_and_delete_are_checked_as_well(engine: Engine) -> None:
         (LEFT, [], "by is of type list, which is not possible. Give one column at least"),
     ],
 )
-def test_what_cannot_be_compared_is_refused(
+def test_impossible_comparisons_are_refused(
     engine: Engine, wanted: Any, by: Any, said: str
 ) -> None:
     result = engine.run("SELECT * FROM accounts")
@@ -190,7 +190,7 @@ def test_rows_that_are_not_known_are_not_compared(engine: Engine, tmp_path: Path
         done.check_rows(LEFT)
 
 
-def test_there_is_one_zero_and_one_nan(engine: Engine) -> None:
+def test_zero_and_nan_are_unique(engine: Engine) -> None:
     wanted = pa.table({"d": [0.0, float("nan"), None]})
     assert (
         engine.run("SELECT * FROM (VALUES -0e0, nan(), CAST(NULL AS double)) AS v (d)")
@@ -199,7 +199,7 @@ def test_there_is_one_zero_and_one_nan(engine: Engine) -> None:
     )
 
 
-def test_blanks_that_fill_a_char_up_are_no_difference_and_others_are() -> None:
+def test_padding_of_a_char_is_not_a_difference_but_other_blanks_are() -> None:
     trace = Trace(statement="SELECT ...", kind="SELECT", state=StatementState.FINISHED)
     rows = pa.table({"c": ["ab   ", None], "v": ["ab ", "x"]})
     assert RowCheck.of(

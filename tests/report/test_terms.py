@@ -1,4 +1,4 @@
-"""A report explains the words of the field that it uses."""
+"""A report explains the terms that it uses."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from tests.report.building import Setup, merge_trace
 from tests.report.traces import duplicate_trace, explain_trace, simple_trace, updatable_trace
 
 
-def test_the_words_stand_in_a_closed_fold_at_the_end_and_in_text_for_those_who_ask() -> None:
+def test_the_terms_are_in_a_closed_fold_at_the_end_and_in_text_on_request() -> None:
     report = build_report(merge_trace())
     html = render_html(report)
     assert (
@@ -27,7 +27,7 @@ def test_the_words_stand_in_a_closed_fold_at_the_end_and_in_text_for_those_who_a
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_of_two_eras_the_one_of_the_run_is_named(era: str) -> None:
+def test_the_era_of_the_run_is_named(era: str) -> None:
     terms = build_terms(merge_trace(Setup(era=era)))
     assert terms is not None
     assert dict(terms.rows)["era"].endswith(f"Here: {era}.")
@@ -48,5 +48,5 @@ def test_words_are_those_that_the_statement_meets() -> None:
 @pytest.mark.parametrize(
     "trace", [explain_trace(), duplicate_trace(), simple_trace("CREATE TABLE")]
 )
-def test_what_was_not_run_to_its_end_has_none(trace: Trace) -> None:
+def test_an_unfinished_statement_has_no_terms(trace: Trace) -> None:
     assert build_terms(trace) is None

@@ -46,7 +46,7 @@ def test_lines_are_those_of_the_cell():
     assert "Line 8:53." in text(traces.analysis_trace())
 
 
-def test_times_are_shown_only_when_asked_for():
+def test_times_are_shown_only_on_request():
     shown = text(building.merge_trace(), timings=True)
     assert "0.31 s" in shown
     assert "at ms" in shown
@@ -107,7 +107,7 @@ def test_rows_that_two_clauses_deleted_do_not_shout():
 
 
 @pytest.mark.parametrize("rows_after", [5, 8])
-def test_a_difference_that_duplicates_do_not_explain_shouts_all_the_same(rows_after):
+def test_a_difference_not_explained_by_duplicates_shouts_anyway(rows_after):
     sources = (MatchedRow(2, {"customer": "Carol"}, 1), MatchedRow(7, {"customer": "Carol"}, 2))
     group = DuplicateGroup(2, {"customer": "Carol"}, sources, None)
     assert "NOT HOLD" in text(
@@ -164,7 +164,7 @@ def test_the_sample_in_the_readme_is_what_is_printed():
     assert f"```\n{text(trace, show='clauses', first_line=2)}\n```" in readme
 
 
-def test_a_balance_that_nobody_checked_says_so():
+def test_an_unchecked_balance_is_labeled():
     assert "the connector does not count its rows." in " ".join(
         text(with_parts(building.merge_trace(), target={"rows_after": None})).split()
     )

@@ -17,7 +17,7 @@ from tests.trace.parts import with_parts
 
 
 def _trace(condition: Term, unknown: int, *, complete: bool = True) -> Trace:
-    """Make a trace of rows without a clause; the condition of clause 0 is unknown for the first ones."""
+    """Build a trace of rows without a clause; the condition of clause 0 is unknown for the first ones."""
     names = ("Aaron", "Bill", "Carol")
     rows = [Joined((n, 6, "A"), -1, None, (n, 5, "B"), at) for at, n in enumerate(names)]
     trace = merge_trace(Setup(rows=tuple(rows)))
@@ -63,6 +63,6 @@ def test_a_condition_without_a_difference_has_no_advice_about_it():
 
 
 @pytest.mark.parametrize("state", [StatementState.FAILED, StatementState.FINISHED])
-def test_without_an_unknown_condition_or_a_result_there_is_no_notice(state):
+def test_there_is_no_notice_without_an_unknown_condition_or_a_result(state):
     rows = 0 if state is StatementState.FINISHED else 2
     assert notices_of(replace(_trace(DIFFERS, rows), state=state)) == ()

@@ -1,4 +1,4 @@
-"""Synthetic traces; the engine is not needed to test how its work is shown."""
+"""Synthetic traces; the engine is not needed to test reports."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from tests.trace.parts import with_parts
 
 
 def explain_trace(setup: Setup | None = None, state: str = "explained") -> Trace:
-    """Make the trace of an EXPLAIN (or, with ``planned``, of a dry run): a plan and nothing that ran."""
+    """Build the trace of an EXPLAIN (or, with ``planned``, of a dry run): a plan without a run."""
     setup = setup or Setup()
     trace = merge_trace(setup)
     return with_parts(
@@ -59,7 +59,7 @@ def explain_trace(setup: Setup | None = None, state: str = "explained") -> Trace
 
 
 def duplicate_trace() -> Trace:
-    """Make the trace of a merge that failed the duplicate check: an eighth source row, a second Carol."""
+    """Build the trace of a merge that failed the duplicate check: an eighth source row, a second Carol."""
     setup = Setup()
     trace = merge_trace(setup)
     sources = (
@@ -101,7 +101,7 @@ def duplicate_trace() -> Trace:
 
 
 def analysis_trace() -> Trace:
-    """Make the trace of a statement that analysis refused."""
+    """Build the trace of a statement refused by the analysis."""
     statement = STATEMENT.replace(", address = s.address", ", adress = s.address")
     error = ErrorRecord(
         code="COLUMN_NOT_FOUND",
@@ -122,7 +122,7 @@ def analysis_trace() -> Trace:
 
 
 def wide_trace(columns: int = 24) -> Trace:
-    """Make a merge into a table with many columns and a composite row id."""
+    """Build a merge into a table with many columns and a composite row id."""
     fields = (
         pa.field("customer", pa.string()),
         *(pa.field(f"measure_{n:02d}", pa.float64()) for n in range(columns - 2)),
@@ -179,7 +179,7 @@ def wide_trace(columns: int = 24) -> Trace:
 
 
 def many_clauses_trace(count: int = 14, rows: int = 60) -> Trace:
-    """Make a merge with many clauses, long conditions and many rows over six writers."""
+    """Build a merge with many clauses, long conditions and many rows over six writers."""
     operations = (Operation.UPDATE, Operation.DELETE)
     clauses = [
         Clause(
@@ -219,7 +219,7 @@ def many_clauses_trace(count: int = 14, rows: int = 60) -> Trace:
 
 
 def warning_trace() -> Trace:
-    """Make a merge that let two acting clauses change one row, so that its balance does not hold."""
+    """Build a merge in which two acting clauses change one row, so that its balance does not hold."""
     trace = merge_trace()
     notice = NoticeRecord(
         "Two clauses changed one target row: the table now holds two versions of it", 5, 1
@@ -228,7 +228,7 @@ def warning_trace() -> Trace:
 
 
 def simple_trace(kind: str, **facts: Any) -> Trace:
-    """Make the trace of a statement that is no merge."""
+    """Build the trace of a statement that is not a merge."""
     trace = Trace(
         statement=f"{kind} accounts",
         kind=kind,
@@ -244,7 +244,7 @@ def simple_trace(kind: str, **facts: Any) -> Trace:
 
 
 def insert_trace() -> Trace:
-    """Make the trace of an INSERT of five rows."""
+    """Build the trace of an INSERT of five rows."""
     rows = (("customer", "varchar"), ("purchases", "decimal(38,0)"), ("address", "varchar"))
     writes = (("partialrows", "bigint"), ("fragment", "varbinary"))
     plan = (
@@ -275,14 +275,14 @@ def insert_trace() -> Trace:
 
 
 def insert_only_trace() -> Trace:
-    """Make a merge that has no clause for matched rows, and in which nothing matches."""
+    """Build a merge without a clause for matched rows, in which nothing matches."""
     rows = [row for row in ROWS if row.target is None and row.case >= 0]
     rows = [replace(row, case=0) for row in rows]
     return merge_trace(Setup(rows=rows, clauses=CLAUSES[3:]))
 
 
 def nothing_fired_trace() -> Trace:
-    """Make a merge in which a matched row meets no clause."""
+    """Build a merge with a matched row that no clause takes."""
     row = Joined(("Aaron", 6, "Arches"), -1, None, ("Aaron", 5, "Antioch"), 0)
     return merge_trace(Setup(rows=(row,)))
 
@@ -291,7 +291,7 @@ EVIL = '<script>alert("1")</script>\'&\u202eabc\u200f\x07'
 
 
 def hostile_trace() -> Trace:
-    """Make a merge whose names, values and texts try to break out of every format."""
+    """Build a merge whose names, values and texts try to break out of every format."""
     columns = (
         pa.field("customer", pa.string()),
         pa.field('"</td>\\n|{}', pa.string()),
@@ -329,7 +329,7 @@ def hostile_trace() -> Trace:
 
 
 def pruned_trace() -> Trace:
-    """Make a merge whose plan drops target rows that no source row can match, and whose source is a query."""
+    """Build a merge whose plan drops target rows that no source row can match, and whose source is a query."""
     trace = merge_trace()
     records = []
     for record in trace.plan:
@@ -353,7 +353,7 @@ def pruned_trace() -> Trace:
 
 
 def update_trace() -> Trace:
-    """Make an UPDATE: a processor over the filtered scan, with an exchange and no WHEN clauses."""
+    """Build an UPDATE: a processor over the filtered scan, with an exchange and no WHEN clauses."""
     scan = (("customer", "varchar"), ("address", "varchar"), ("row_id", "bigint"))
     after = (*scan[:2], ("operation", "tinyint"), scan[2], ("insert_from_update", "tinyint"))
     plan = (
@@ -393,14 +393,14 @@ def update_trace() -> Trace:
 
 
 def by_split(number: int, method: str, *rest: Any) -> Call:
-    """Make a call of a page source."""
+    """Build a call of a page source."""
     return called(0, number, method, *rest, worker="split")
 
 
 def updatable_trace(
     sql: str = "UPDATE accounts SET address = upper(address), purchases = 0 WHERE purchases > 3",
 ) -> Trace:
-    """Make the trace of a statement in the older flow: two splits, the second one without a row to change."""
+    """Build the trace of a statement in the older flow: two splits, the second one without a row to change."""
     analysis: Any = meaning(sql)
     plan = describe(plan_updatable(analysis, ColumnHandle("$row_id", BIGINT)))
     kind, verb = plan[2].name.upper(), plan[2].name.lower()

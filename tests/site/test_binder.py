@@ -1,4 +1,4 @@
-"""What Binder is told: one list of versions, that of the project, and the memory that it has."""
+"""The settings of Binder: one list of versions, that of the project, and its memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BINDER = ROOT / "binder"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 
-def test_versions_are_those_of_the_constraints_and_stand_nowhere_else():
+def test_versions_are_those_of_the_constraints_and_appear_nowhere_else():
     installs = [
         line for line in (BINDER / "postBuild").read_text().splitlines() if "pip install" in line
     ]
@@ -28,7 +28,7 @@ def test_versions_are_those_of_the_constraints_and_stand_nowhere_else():
     assert [name for name, text in texts.items() if "==" in text] == []
 
 
-def test_the_extras_are_there_and_are_those_that_the_readme_tells_for_the_notebooks():
+def test_the_extras_exist_and_are_those_of_the_readme_for_notebooks():
     extras = re.search(r'"\.\[([a-z,]+)\]"', (BINDER / "postBuild").read_text())[0]
     assert f"pip install -c constraints.txt {extras}" in (ROOT / "README.md").read_text(
         encoding="utf-8"
@@ -46,7 +46,7 @@ def test_its_scripts_are_executable(script):
     assert os.access(BINDER / script, os.X_OK)
 
 
-def test_what_it_starts_has_little_memory_and_few_tasks(monkeypatch):
+def test_its_processes_have_little_memory_and_few_tasks(monkeypatch):
     said = 'printf "%s %s|%s" "$ROWMERGE_DRIVER_MEMORY" "$ROWMERGE_CORES" "$1"'
     command = [BINDER / "start", "bash", "-c", said, "bash", "an argument"]
     told, _, argument = subprocess.run(

@@ -55,7 +55,7 @@ def test_each_of_ten_sections_has_a_question_a_table_and_a_statement_to_explore(
     assert [e.title for e in EXAMPLES if not e.setup or "--explore" not in e.line] == []
 
 
-def test_the_site_embeds_an_explorer_in_each_section_and_the_page_itself_has_none():
+def test_the_site_embeds_an_explorer_in_each_section_but_the_page_itself_has_none():
     source = [TEXT]
     SETTINGS["_add_explorers"](None, "docs/gallery", source)
     assert "<iframe" not in TEXT
@@ -67,7 +67,7 @@ def test_the_site_embeds_an_explorer_in_each_section_and_the_page_itself_has_non
     assert other == ["# Stores"]
 
 
-def test_the_explorers_load_nothing_from_elsewhere(explorers):
+def test_the_explorers_load_nothing_from_other_servers(explorers):
     assert [path.stem for path in explorers] == [example.anchor for example in EXAMPLES]
     pages = [path.read_text(encoding="utf-8") for path in explorers]
     assert [SETTINGS["_ELSEWHERE"].findall(page) for page in pages] == [[]] * 10

@@ -1,4 +1,4 @@
-"""What the site is made of, without making it: `scripts/site` does that."""
+"""The content of the site, without building it: `scripts/site` does that."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_every_public_name_is_in_the_reference():
         '@import "other.css";',
     ],
 )
-def test_what_would_be_asked_of_others_is_found(text):
+def test_requests_to_other_servers_are_found(text):
     assert SETTINGS["_ELSEWHERE"].search(f"before {text} after")
 
 
@@ -74,11 +74,11 @@ def test_what_would_be_asked_of_others_is_found(text):
         "a url (https)",
     ],
 )
-def test_links_and_what_the_site_brings_along_are_no_such_thing(text):
+def test_links_and_assets_of_the_site_are_not_such_requests(text):
     assert not SETTINGS["_ELSEWHERE"].search(text)
 
 
-# Tables to look things up in. Pages that people read have a limit.
+# Lookup tables. Pages for reading have a limit.
 REFERENCE = {
     f"docs/{page}"
     for page in ("functions", "options", "types", "errors", "trino-differences", "speed")
