@@ -1,4 +1,4 @@
-"""Which lines of a file of cases run normally, and which with ``--long`` alone."""
+"""The lines of a file of cases that run by default, and those that need ``--long``."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 
 
 def sample(cases: Iterable[tuple[str, ...]]) -> list[Any]:
-    """Return cases as parameters: a line with a new word or symbol runs, and so does every tenth; the others are marked ``long``.
+    """Return cases as parameters. Lines with a new word or symbol and every tenth line run; others are marked ``long``.
 
     Args:
-        cases: an expression or a query, and what is expected of it.
+        cases: an expression or a query, and its expected result.
     """
     seen: set[str] = set()
     parameters = []
@@ -27,5 +27,5 @@ def sample(cases: Iterable[tuple[str, ...]]) -> list[Any]:
 
 
 def _symbols(text: re.Match[str]) -> str:
-    """Return what a function may read in a text: the symbols of a path or pattern, and fields of a format."""
+    """Return the parts of a text that a function may interpret: symbols of a path or pattern, and fields of a format."""
     return " ".join(["''", *re.findall(r"%[a-z]|[^\w\s']", text[0])])

@@ -1,4 +1,4 @@
-"""What all tests share: one Spark session for the whole run."""
+"""Fixtures and options of all tests: one Spark session serves the whole run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from rowmerge_nb.connectors.jdbc.database import DatabaseSession
 
 
-# What is in the home directory of whoever runs the tests is no part of them, and nothing is to be put there. Who asks for a cache has one
-# elsewhere, as scripts/test does.
+# The home directory of the user must neither affect tests nor change. A requested cache is
+# elsewhere, as in scripts/test.
 os.environ.setdefault("ROWMERGE_CLASS_CACHE", "off")
 
-# How long an example takes says something of the machine, and nothing of the code.
+# The time of an example depends on the machine, not on the code.
 settings.register_profile(
     "rowmerge_nb", deadline=None, suppress_health_check=[HealthCheck.too_slow]
 )
@@ -40,7 +40,7 @@ settings.load_profile("rowmerge_nb")
 def spark() -> Iterator[SparkSession]:
     """Our own local session with two cores: one Java process serves the whole run.
 
-    Its Java has the options that users have. A compiler that optimizes more takes a quarter of the processors' time, and earns none back.
+    Its Java has the options of users. A compiler with more optimization takes a quarter of the processors' time and saves nothing.
     """
     from rowmerge_nb.engine.spark.spark_session import create_session, stop_session
 
@@ -86,7 +86,7 @@ def _inserts_without_spark(request: pytest.FixtureRequest) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def _compiled_expressions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let Spark compile the expressions of one of eight tests, as it does for many rows; with --long, of the others."""
+    """Let Spark compile the expressions of one test in eight, as it does for many rows; with --long, those of the others."""
     node = request.node
     if "spark" not in request.fixturenames:
         return
@@ -98,7 +98,7 @@ def _compiled_expressions(request: pytest.FixtureRequest, monkeypatch: pytest.Mo
 
 @pytest.fixture(scope="session")
 def postgresql() -> Iterator[str]:
-    """A private PostgreSQL server's connection string; where there is no server, the test is skipped with the reason."""
+    """The connection string of a private PostgreSQL server; without a server, the test is skipped with a reason."""
     from proof.engines.postgresql import find_server, private_server
     from rowmerge_nb.base.errors import SetupError
 
@@ -112,11 +112,11 @@ def postgresql() -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def postgresql_session(postgresql: str) -> Iterator[DatabaseSession]:
-    """A session of somebody else on that server, for tests to make and look at tables by."""
+    """A session of another user on that server, with which tests create and inspect tables."""
     from rowmerge_nb import PostgresConnector
 
     session = PostgresConnector(postgresql).store.connect(writing=True)
-    # As other programs' sessions have it.
+    # Like sessions of other programs.
     session.execute('SET search_path TO "$user", public')
     yield session
     session.close()
@@ -124,7 +124,7 @@ def postgresql_session(postgresql: str) -> Iterator[DatabaseSession]:
 
 @pytest.fixture(scope="session")
 def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a Hive Metastore: the one that ROWMERGE_METASTORE names, or a private one where it says ``private``."""
+    """The address of a Hive Metastore: that of ROWMERGE_METASTORE, or a private one if it is ``private``."""
     named = os.environ.get("ROWMERGE_METASTORE")
     if not named:
         pytest.skip(
@@ -141,10 +141,10 @@ def metastore(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Look for no garbage while tests are collected, and from then on in nothing that is there by then.
+    """Disable garbage collection while tests are collected, and exclude the objects of that time afterwards.
 
-    All tests and their modules are millions of objects, which live until the end: to look through them again and again takes a third of the
-    time of collecting, and more than a twentieth of that of tests without Spark.
+    All tests and their modules are millions of objects that live until the end. Scanning them repeatedly
+    takes a third of the time of the collection, and more than a twentieth of the time of tests without Spark.
     """
     gc.disable()
     try:
@@ -155,14 +155,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_sessionfinish() -> None:
-    """Have the end of the process find garbage everywhere, as libraries expect it that tell what was not given back."""
+    """Let the end of the process collect all garbage, as expected by libraries that report unreleased objects."""
     gc.unfreeze()
     # Here, since a process of xdist ends without its exit handlers.
     end_browser()
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Say in one line how many tests with plugins of Trino were skipped, and why."""
+    """Report in one line how many tests with plugins of Trino were skipped, and why."""
     reasons = Counter(
         report.longrepr[-1].removeprefix("Skipped: ")
         for report in terminalreporter.stats.get("skipped", ())
@@ -177,7 +177,7 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the options that choose tests by their marks."""
+    """Add the options that select tests by their marks."""
     parser.addoption(
         "--long",
         action="store_true",
@@ -189,7 +189,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark every test that uses Spark, so that ``-m "not spark"`` gives the quick ones; likewise those that need a Hive Metastore.
+    """Mark tests that use Spark, so that ``-m "not spark"`` selects the quick ones, and tests that need a Hive Metastore.
 
     Tests marked ``long`` or ``trial`` run only on request, as do combinations that the marks of parametrized tests omit. Where processes share the work, each takes the next file when it has done
     one: those that take long come first, so that no process is left alone with one of them at the end.
@@ -223,11 +223,11 @@ def _is_chosen(item: pytest.Item, config: pytest.Config) -> bool:
 
 
 EVERY_NOTEBOOK = 4
-"""The notebooks of a normal run: each takes a Spark of its own, and tests prove what the others show."""
+"""The notebooks of a default run: each starts its own Spark, and tests prove the content of the others."""
 
 
 def _is_in_turn(item: pytest.Item) -> bool:
-    """Return whether a notebook runs with ``--long`` alone."""
+    """Return whether a notebook runs only with ``--long``."""
     return item.path.suffix == ".ipynb" and int(item.path.name[:2]) % EVERY_NOTEBOOK != 0
 
 
@@ -277,11 +277,11 @@ STORES_OF_A_KIND = (
     ("lite", "pg"),
 )
 ABOUT_STORES = {"connectors", "contract"}
-"""Folders of tests that run on every store."""
+"""Folders whose tests run on every store."""
 
 
 def _is_of_the_other_store(item: pytest.Item) -> bool:
-    """Return whether a test of the engine runs on the other of two stores of a kind: which one depends on the test's name."""
+    """Return whether a test of the engine runs on the second of two similar stores, which depends on the test's name."""
     if ABOUT_STORES & set(item.path.parts) or not _is_costly(item):
         return False
     ids = set(item.callspec._idlist)  # type: ignore[attr-defined]
@@ -293,7 +293,7 @@ def _is_of_the_other_store(item: pytest.Item) -> bool:
 
 
 def _is_of_the_other_era(item: pytest.Item) -> bool:
-    """Return whether a check of a contract marked ``era_in_turn`` has pages of the other era: which one depends on its name."""
+    """Return whether a check of a contract marked ``era_in_turn`` uses pages of the other era, which depends on its name."""
     way = _way(item)
     if way is None or item.get_closest_marker("era_in_turn") is None:
         return False
@@ -331,7 +331,7 @@ def _occurrences(item: pytest.Item, size: int) -> set[tuple[tuple[str, str], ...
 
 
 def _cover(candidates: list[set[tuple[tuple[str, str], ...]]]) -> set[int]:
-    """Return the indexes of candidates that together have everything that any of them has, with few repetitions of any of it."""
+    """Return the indexes of candidates that together cover all values of all candidates, with little repetition."""
     missing = set().union(*candidates)
     uses: Counter[tuple[tuple[str, str], ...]] = Counter()
     kept: set[int] = set()
@@ -366,11 +366,11 @@ LOSSES = frozenset(
         "test_undo.py",
     ]
 )
-"""Files about faults, interrupts and commits, where data could be lost: more of their cases run."""
+"""Files about faults, interrupts and commits, which could lose data: more of their cases run."""
 
 
 def _sample(cases: list[int], file: str) -> list[int]:
-    """Return the first of many cases, and a share of the others."""
+    """Return the first of many cases and a share of the others."""
     few, share = (3, 4) if file in LOSSES else (FEW_CASES, SAMPLED_SHARE)
     return cases[:few] + cases[few::share]
 
@@ -380,7 +380,7 @@ def _file(item: pytest.Item) -> str:
 
 
 def _cost(item: pytest.Item) -> int:
-    """Guess how long a test takes, in hundredths of a second."""
+    """Estimate the duration of a test in hundredths of a second."""
     marked = {"long": 3000, "trial": 1500, "slow": 1000, "spark": 60}
     if item.path.suffix == ".ipynb":
         return 200

@@ -1,4 +1,4 @@
-"""`rowmerge_nb.run` in a program, and in notebooks that have no magics."""
+"""`rowmerge_nb.run` in a program, and in notebooks without magics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The package as a whole: what is public, what an import costs, what the scripts promise."""
+"""The package as a whole: its public names, the cost of an import, the promises of the scripts."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def test_import_loads_nothing_heavy():
 
 
 def test_load_ext_loads_nothing_heavy():
-    # The shell itself is there before, as it is in a kernel.
+    # The shell itself exists before, as in a kernel.
     out = in_new_process(
         "import sys\n"
         "from IPython.core.interactiveshell import InteractiveShell\n"
@@ -98,7 +98,7 @@ PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_what_a_page_links_to_is_there(page):
+def test_targets_of_links_exist(page):
     text = re.sub(r"```.*?```|`[^`]*`", "", page.read_text(encoding="utf-8"), flags=re.DOTALL)
     for link in re.findall(r"\]\(([^)\s]+)\)", text):
         path, _, anchor = link.partition("#")

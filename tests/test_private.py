@@ -1,4 +1,4 @@
-"""Directories in the shared temporary directory: what is ours is swept, what is not is not touched, whatever it looks like."""
+"""Directories in the shared temporary directory: our own are swept, others are not touched, despite any resemblance."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ AS_ROOT = pytest.mark.skipif(
 
 @pytest.fixture
 def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The temporary directory of a machine with other users on it."""
+    """The temporary directory of a machine with other users."""
     place = tmp_path / "shared"
     place.mkdir()
     place.chmod(0o1777)
@@ -35,7 +35,7 @@ def shared(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def left_behind(place: Path, name: str = "dead") -> Path:
-    """Make what a process that was killed leaves."""
+    """Create the leftovers of a killed process."""
     folder = place / f"{PREFIX}{name}"
     folder.mkdir(mode=0o700)
     (folder / "lock").write_bytes(module._MARK)
@@ -45,7 +45,9 @@ def left_behind(place: Path, name: str = "dead") -> Path:
     return folder
 
 
-def test_what_a_dead_process_left_goes_and_what_a_living_one_has_stays(shared: Path) -> None:
+def test_leftovers_of_a_dead_process_are_removed_and_those_of_a_living_one_stay(
+    shared: Path,
+) -> None:
     dead, alive = left_behind(shared), PrivateDirectory()
     sweep()
     assert list(shared.iterdir()) == [alive.path]
@@ -67,7 +69,7 @@ def test_a_directory_that_a_cleaner_has_emptied_is_intact_no_more_and_goes_at_th
     assert not own.is_intact
 
 
-def test_an_entry_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left_alone(
+def test_an_entry_in_place_of_a_directory_that_a_cleaner_removed_is_left_alone(
     shared: Path, tmp_path: Path
 ) -> None:
     own, another = PrivateDirectory(), tmp_path / "another"
@@ -81,7 +83,7 @@ def test_an_entry_in_the_place_of_a_directory_that_a_cleaner_has_removed_is_left
     assert (another / "letter").read_text() == "mine"
 
 
-def test_a_temporary_directory_that_a_cleaner_has_removed_is_made_anew(shared: Path) -> None:
+def test_a_temporary_directory_removed_by_a_cleaner_is_recreated(shared: Path) -> None:
     PrivateDirectory().remove()
     shared.rmdir()
     own = PrivateDirectory()
@@ -234,7 +236,7 @@ def large() -> pa.Table:
     return pa.table({"a": pa.array(range(200_000))})
 
 
-def test_files_of_memory_tables_are_in_a_private_directory_and_go_with_their_store(
+def test_files_of_memory_tables_are_in_a_private_directory_and_are_removed_with_their_store(
     shared: Path,
 ) -> None:
     store = SplitStore()
@@ -252,7 +254,7 @@ def test_files_of_memory_tables_are_in_a_private_directory_and_go_with_their_sto
     ("number", "code"),
     [(28, "GENERIC_INSUFFICIENT_RESOURCES"), (30, "PERMISSION_DENIED"), (13, "PERMISSION_DENIED")],
 )
-def test_a_temporary_directory_that_cannot_be_written_is_told(
+def test_an_unwritable_temporary_directory_is_reported(
     shared: Path, monkeypatch, number: int, code: str
 ) -> None:
     def refused(*args, **kwargs):

@@ -1,4 +1,4 @@
-"""The commands that install optional libraries, by where the package came from."""
+"""Install commands of optional libraries, which depend on how the package was installed."""
 
 from __future__ import annotations
 

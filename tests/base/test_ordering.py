@@ -1,4 +1,4 @@
-"""Distinct numbers are found by sorting: NumPy's hash tables take seconds for a million numbers."""
+"""Distinct numbers are found by sorting, since NumPy's hash tables take seconds for a million numbers."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ FILES = sorted(Path(rowmerge_nb.__file__).parent.rglob("*.py"))
 
 
 def hashing_calls(source: str) -> list[int]:
-    """Return the lines of calls of NumPy that hash."""
+    """Return the lines with calls of NumPy functions that hash."""
     return [
         node.lineno
         for node in ast.walk(ast.parse(source))

@@ -1,4 +1,4 @@
-"""Clusters for the tests of this folder; their drivers are processes of their own."""
+"""Clusters for the tests of this folder; each driver runs in its own process."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ def connect(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClusterDriver]
 
 @pytest.fixture(params=["standalone", "connect"])
 def both(request: pytest.FixtureRequest) -> ClusterDriver:
-    """A driver on each of them."""
+    """A driver on each cluster."""
     driver: ClusterDriver = request.getfixturevalue(request.param)
     return driver
 
 
 @pytest.fixture(params=["connect", pytest.param("standalone", marks=pytest.mark.long)])
 def cluster(request: pytest.FixtureRequest) -> ClusterDriver:
-    """A driver on each of them; on the standalone cluster with --long only."""
+    """A driver on each cluster; on the standalone cluster only with --long."""
     driver: ClusterDriver = request.getfixturevalue(request.param)
     return driver

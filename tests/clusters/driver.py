@@ -1,6 +1,6 @@
-"""The process that has a Spark session on a cluster: it obeys its parent, a line of JSON an order, a line of JSON the answer.
+"""The process with a Spark session on a cluster. Orders and answers are lines of JSON.
 
-There is one Spark context per process, so it is not that of the tests.
+A process has only one Spark context, so the tests cannot use their own.
 """
 
 from __future__ import annotations
@@ -38,17 +38,17 @@ FORMS = {
     "many tasks": RuleSettings(one_task_bytes=0),
     "by keys": RuleSettings(one_task_bytes=0, source_bytes=0, packed_bytes=0),
 }
-"""What has a MERGE joined in one way, however few its rows are: in the tasks that read the target, or by its keys."""
+"""Settings that force one form of the join for any number of rows: in the tasks that read the target, or by its keys."""
 ASKING = """MERGE INTO t USING news s ON t.id = s.id
     WHEN MATCHED AND s.id >= (SELECT max(id) FROM bounds) THEN DELETE
     WHEN MATCHED AND s.id IN (SELECT id FROM bounds) THEN UPDATE SET v = 0, name = 'bound'
     WHEN MATCHED THEN UPDATE SET v = s.v + (SELECT sum(v) FROM bounds), name = CAST(1 + (SELECT random()) AS varchar)
     WHEN NOT MATCHED AND s.id NOT IN (SELECT id + 5000 FROM bounds) THEN INSERT (id, v, name) VALUES (s.id, (SELECT min(v) FROM bounds), s.name)"""
-"""A statement whose conditions and values ask tables."""
+"""A statement whose conditions and values query tables."""
 
 
 def session_of(address: str, folder: str, **settings: str) -> Any:
-    """Make a session of a Connect server, or of a cluster of this machine."""
+    """Create a session of a Connect server, or of a cluster of this machine."""
     from pyspark.sql import SparkSession
 
     if address.startswith("sc:"):
@@ -81,7 +81,7 @@ def session_of(address: str, folder: str, **settings: str) -> Any:
 
 
 class Driver:
-    """Obeys orders."""
+    """Executes orders."""
 
     def __init__(self, address: str, folder: str, settings: dict[str, str]) -> None:
         self.folder = Path(folder)
@@ -89,7 +89,7 @@ class Driver:
         self.engine = rm.Engine(spark=self.spark)
 
     def finds_package(self) -> list[str]:
-        """Tell where executors find the package by themselves."""
+        """Return the paths where executors find the package by themselves."""
 
         def look(pages: Any) -> Any:
             from importlib.util import find_spec
@@ -104,7 +104,7 @@ class Driver:
         ]
 
     def document(self, store: str) -> dict[str, Any]:
-        """Run the documents' MERGE on fresh tables; gives the rows and the counts."""
+        """Run the documents' MERGE on new tables; return the rows and the counts."""
         if store == "memory":
             engine = self.engine
         else:
@@ -124,7 +124,7 @@ class Driver:
         }
 
     def frames(self, rows: int, flow: str = "merge") -> dict[str, Any]:
-        """MERGE a frame of the notebook into a table in memory, or update the table; both are large."""
+        """MERGE a large frame of the notebook into a large table in memory, or update the table."""
         table, source = initial_rows(rows), news(np.arange(rows), rows, 1)
         self.engine.register("t", table)
         if flow == "merge":
@@ -141,7 +141,7 @@ class Driver:
         return {"same": digest(self.engine.table("t")) == digest(expected), "count": result.count}
 
     def subqueries(self, form: str) -> dict[str, Any]:
-        """Run ``ASKING`` on 20 000 rows, with as many sources, half of which are new; gives what is there then, summed up."""
+        """Run ``ASKING`` on 20,000 rows with as many source rows, half of them new; return sums of the result."""
         engine = rm.Engine(spark=self.spark, rule_settings=FORMS[form])
         keys = np.arange(10_000, 30_000)
         engine.register("t", initial_rows(20_000))
@@ -158,7 +158,7 @@ class Driver:
         }
 
     def settings(self) -> dict[str, str]:
-        """Give the session's settings that statements change."""
+        """Return the settings of the session that statements change."""
         keys = [
             *SESSION_SETTINGS,
             "spark.sql.shuffle.partitions",
@@ -167,7 +167,7 @@ class Driver:
         return {key: self.spark.conf.get(key) for key in keys}
 
     def cell(self) -> list[list[Any]]:
-        """Run statements through a connector that was defined in a notebook's cell."""
+        """Run statements through a connector defined in a notebook cell."""
         main = sys.modules["__main__"]
         exec(CELL.read_text().partition("# The cell ends here.")[0], vars(main))
         engine = rm.Engine(spark=self.spark)
@@ -180,7 +180,7 @@ class Driver:
         return sorted([*row] for row in vars(main)["STORE"].rows.items())
 
     def module(self, source: str) -> list[Any]:
-        """Read a table of a connector whose module has this text, and another module that it imports."""
+        """Read a table of a connector whose module has this text and imports another module."""
         (self.folder / "modules").mkdir(exist_ok=True)
         (self.folder / "modules" / "shop_rows.py").write_text(source)
         (self.folder / "modules" / "shop_connector.py").write_text(SHOP)
@@ -198,7 +198,7 @@ class Driver:
         ]
 
     def unshared(self) -> dict[str, Any]:
-        """Change a table of a store whose directory is another one in every process."""
+        """Change a table of a store whose directory differs in every process."""
 
         class Unshared(rm.IcebergConnector):
             @property
@@ -221,14 +221,14 @@ class Driver:
         return {"error": None}
 
     def interrupted(self, how: str) -> dict[str, Any]:
-        """Cancel a statement that takes long, or press Ctrl-C."""
+        """Cancel a long statement, or press Ctrl-C."""
         self.engine.run_script(SETUP)
         before = self.engine.table("accounts").to_pylist()
         step = threading.Event()
 
         def stop() -> None:
             step.wait()
-            # Into the middle of the work, most likely; before its beginning it must be the same.
+            # Most likely in the middle of the work; the result must be the same before its beginning.
             time.sleep(0.5)
             if how == "cancel":
                 self.engine.cancel()
@@ -245,7 +245,7 @@ class Driver:
         return {"code": None}
 
     def fill(self, store: str, where: str, rows: int, properties: str = "") -> int | None:
-        """Make a table in a store, with properties if a trial needs certain ones."""
+        """Create a table in a store, with properties if a trial needs them."""
         engine, place = self._store(store, where)
         engine.run("DROP TABLE IF EXISTS t")
         engine.run(
@@ -256,7 +256,7 @@ class Driver:
         ).count
 
     def merge(self, store: str, where: str, rows: int, *, form: str = "usual") -> dict[str, Any]:
-        """MERGE into the table, in one of the forms of ``FORMS``, however few the rows are."""
+        """MERGE into the table in one of the forms of ``FORMS``, for any number of rows."""
         engine, place = self._store(store, where, FORMS[form])
         source = news(np.arange(rows), rows, 1)
         try:
@@ -269,7 +269,7 @@ class Driver:
         return {"same": same, "count": result.count, "rows": found.rows, "orphans": left}
 
     def unchanged(self, store: str, where: str, rows: int) -> bool:
-        """Tell whether the table is as `fill` has made it."""
+        """Return whether the table is as created by `fill`."""
         place = StoreLocation(store, where)
         return digest(read(place.connector(), place.schema)) == digest(initial_rows(rows))
 
@@ -327,7 +327,7 @@ class ShopConnector(spi.Connector):
 
 
 def main() -> None:
-    """Obey until the orders end."""
+    """Execute orders until they end."""
     answers: TextIO = sys.stdout
     sys.stdout = sys.stderr
     address, folder, settings = sys.argv[1:4]

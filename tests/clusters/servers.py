@@ -1,4 +1,4 @@
-"""Spark clusters of this machine: a standalone one, and a Connect server, whose Python does not find the package."""
+"""Spark clusters of this machine: a standalone one and a Connect server, whose Python does not find the package."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ SMALL_JAVA = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData"
 
 
 def foreign_python(folder: Path) -> Path:
-    """Make a Python that has all libraries of this one, and does not find the package: without `site` no editable install is seen."""
+    """Create a Python with all libraries of this one that does not find the package: without `site`, it sees no editable install."""
     program = folder / "python"
     libraries = sysconfig.get_path("platlib")
     program.write_text(
@@ -44,7 +44,7 @@ def foreign_python(folder: Path) -> Path:
 
 @contextmanager
 def standalone_cluster(folder: Path, workers: int = 2, cores: int = 1) -> Iterator[str]:
-    """Start a master and workers; give the master's address, ``spark://127.0.0.1:port``."""
+    """Start a master and workers; return the master's address, ``spark://127.0.0.1:port``."""
     environment = _cluster_environment(folder)
     spark_class = str(SPARK_HOME / "bin" / "spark-class")
     deploy = "org.apache.spark.deploy"
@@ -64,7 +64,7 @@ def standalone_cluster(folder: Path, workers: int = 2, cores: int = 1) -> Iterat
         )
         started = []
         for number in range(1, workers + 1):
-            # A host each: Spark starts no copy of a task on the host that it runs on.
+            # One host each: Spark never copies a task to the host that already runs it.
             worker = [
                 spark_class,
                 f"{deploy}.worker.Worker",
@@ -92,8 +92,8 @@ def standalone_cluster(folder: Path, workers: int = 2, cores: int = 1) -> Iterat
 
 @contextmanager
 def connect_server(folder: Path, master: str = "local[2,4]", **settings: str) -> Iterator[str]:
-    """Start a Spark Connect server; give its address, ``sc://127.0.0.1:port``."""
-    # It counts among Spark's daemons, as master and workers do.
+    """Start a Spark Connect server; return its address, ``sc://127.0.0.1:port``."""
+    # Like master and workers, it is one of Spark's daemons.
     environment = _cluster_environment(folder) | {
         "SPARK_DAEMON_MEMORY": "1g",
         "SPARK_DAEMON_JAVA_OPTS": f"{SMALL_JAVA} -Xss8m",
@@ -124,7 +124,7 @@ def connect_server(folder: Path, master: str = "local[2,4]", **settings: str) ->
 
 
 def _cluster_environment(folder: Path) -> dict[str, str]:
-    """Give what a cluster's processes have in their environment: nothing of this process's Python paths."""
+    """Return the environment of a cluster's processes, without the Python paths of this process."""
     folder.mkdir(parents=True, exist_ok=True)
     home = folder / "java"
     if not home.exists():
@@ -149,13 +149,13 @@ def _environment(folder: Path) -> dict[str, str]:
 
 @dataclass
 class _Server:
-    """A program that runs, and what it prints."""
+    """A running program and its output."""
 
     process: subprocess.Popen[bytes]
     log: Path
 
     def said(self, pattern: str) -> str:
-        """Wait until it has printed something; give the first group of the pattern, or all of it."""
+        """Wait for output that matches; return the first group of the pattern, or the whole match."""
         end = time.monotonic() + PATIENCE
         while self.process.poll() is None and time.monotonic() < end:
             if found := re.search(pattern, self.log.read_text("utf-8", "replace")):
@@ -182,21 +182,21 @@ def _server(
             try:
                 process.wait(5)
             except subprocess.TimeoutExpired:
-                # A task that nobody waits for any more may hold Java; nothing is tested about its end.
+                # A task that is no longer awaited may hold Java; the tests do not check its end.
                 process.kill()
                 process.wait(30)
 
 
 class ClusterDriver:
-    """A process of its own with a Spark session on a cluster; orders go to `driver.Driver`."""
+    """A process with a Spark session on a cluster, which executes orders through `driver.Driver`."""
 
     def __init__(self, address: str, folder: Path, **settings: str) -> None:
         self.log = folder / "driver.log"
-        # By a path of its own: executors on this machine inherit the environment, and must not find the package by it.
+        # By its own path: executors on this machine inherit the environment, and must not find the package through it.
         run = f"import runpy, sys; sys.path.insert(0, {str(ROOT)!r}); runpy.run_module({DRIVER!r}, run_name='__main__', alter_sys=True)"
         command = [sys.executable, "-c", run, address, str(folder), json.dumps(settings)]
         environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-        # Its current directory is its own, as that of every executor is.
+        # It has its own current directory, like every executor.
         (folder / "here").mkdir(exist_ok=True)
         self._errors = self.log.open("w")
         self._process = subprocess.Popen(
@@ -213,7 +213,7 @@ class ClusterDriver:
         return self
 
     def order(self, order: str, **arguments: Any) -> None:
-        """Give an order."""
+        """Send an order."""
         assert self._process.stdin is not None
         self._process.stdin.write(json.dumps({"order": order, **arguments}) + "\n")
         self._process.stdin.flush()
@@ -232,7 +232,7 @@ class ClusterDriver:
         return answer["answer"]
 
     def ask(self, order: str, **arguments: Any) -> Any:
-        """Give an order and wait for the answer."""
+        """Send an order and wait for the answer."""
         self.order(order, **arguments)
         return self.answer()
 
@@ -250,7 +250,7 @@ class ClusterDriver:
 
 
 def executors(folder: Path) -> list[int]:
-    """Give the process numbers of the executors that workers have started in a folder."""
+    """Return the process numbers of the executors started by workers in a folder."""
     found = []
     for entry in Path("/proc").iterdir():
         with suppress(OSError):

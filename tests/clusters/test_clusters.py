@@ -14,12 +14,12 @@ pytestmark = [pytest.mark.spark, pytest.mark.trial]
 
 
 def test_executors_do_not_find_the_package_by_themselves(both):
-    # Before any statement: this is what makes the other tests worth something.
+    # Before any statement: without this, the other tests prove nothing.
     assert both.ask("finds_package") == ["None", "None"]
 
 
 @pytest.mark.parametrize("store", ["memory", "iceberg"])
-def test_the_documents_merge_runs_and_the_session_is_left_as_it_was(both, store):
+def test_the_documents_merge_runs_and_the_session_stays_unchanged(both, store):
     before = both.ask("settings")
     done = both.ask("document", store=store)
     assert {tuple(row) for row in done["rows"]} == AFTER
@@ -42,7 +42,7 @@ def test_subqueries_are_asked_once_and_every_executor_gets_their_answers(cluster
         key % 10 + 7 for key in range(10_000, 19_990) if key not in {15_000, 16_000}
     )
     assert cluster.ask("subqueries", form=form) == {
-        # The row of the greatest bound and those behind it go; three of the new ones are bounds and 5000.
+        # The row with the largest bound and later ones are deleted; three of the new rows are bounds and 5000.
         "counts": {"INSERT": 9_997, "UPDATE": 9_990, "DELETE": 10, "none": 3},
         "rows": 20_000 - 10 + 9_997,
         "sum": kept + 9_997,
@@ -61,7 +61,7 @@ def test_a_connectors_module_is_sent_and_sent_again_when_it_has_changed(cluster)
         ["second", "edition"],
         place,
     ]
-    # What was sent before is taken again.
+    # Modules that were sent before are reused.
     assert cluster.ask("module", source="NAMES = ['first']\n") == [["first"], place]
 
 
@@ -69,7 +69,7 @@ def test_a_connectors_module_is_sent_and_sent_again_when_it_has_changed(cluster)
     not Path("/proc/self/cwd").exists(),
     reason="a path that is another one in every process is Linux's",
 )
-def test_a_store_that_executors_see_elsewhere_is_refused_before_a_sink_is_made(cluster):
+def test_a_store_at_another_location_for_executors_is_refused_before_a_sink_is_created(cluster):
     refused = cluster.ask("unshared")
     assert refused["code"] == "CONFIGURATION_INVALID"
     assert "does not see the store's directory" in refused["error"]

@@ -1,4 +1,4 @@
-"""Every store on clusters, with all that may go wrong there: copies of tasks, executors that come and go, and one that is killed."""
+"""Every store on clusters with copies of tasks, executors that start and stop, and a killed executor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ COPYING = {
     "spark.speculation.multiplier": "1.01",
     "spark.speculation.quantile": "0.1",
     "spark.speculation.minTaskRuntime": "1ms",
-    # By itself Spark counts what tasks have read so far, which of Python's it does not see.
+    # By default, Spark estimates from what tasks have read so far, which it does not see for Python tasks.
     "spark.speculation.efficiency.enabled": "false",
 }
 """Tasks that take a little longer than others run twice."""
@@ -45,7 +45,7 @@ BUCKETS = {
     "hive": "WITH (bucketed_by = ARRAY['id'], bucket_count = 4)",
     "iceberg": "WITH (partitioning = ARRAY['bucket(id, 4)'])",
 }
-"""Of such tables changed rows go from the tasks that join to the writers of their buckets."""
+"""Changed rows of such tables go from the joining tasks to the writers of their buckets."""
 STORES = ["hive", "sqlite", "postgresql", "iceberg"]
 
 
@@ -124,7 +124,7 @@ def test_tasks_do_have_copies_there(copying, tmp_path):
 def test_executors_do_come_and_go_there(restless):
     for _ in range(10):
         assert restless.ask("frames", rows=200_000)["same"]
-        # An executor that has nothing to do goes after a second.
+        # An idle executor stops after a second.
         time.sleep(2)
         events = [event["Event"] for event in _events(restless)]
         if {"SparkListenerExecutorAdded", "SparkListenerExecutorRemoved"} <= set(events):
@@ -134,7 +134,7 @@ def test_executors_do_come_and_go_there(restless):
 
 def _events(driver):
     (file,) = (driver.log.parent / "events").iterdir()
-    # The last line may still be being written.
+    # The last line may be incomplete.
     return [json.loads(line) for line in file.read_text("utf-8").split("\n")[:-1]]
 
 
@@ -148,7 +148,7 @@ def test_every_store_works_by_a_connect_server(connect, store, where):
 @pytest.mark.parametrize("form", ["many tasks", "by keys"])
 @pytest.mark.parametrize("properties", ["", "buckets"])
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
-def test_an_executor_is_killed_at_any_moment_of_a_merge_of_several_stages_and_rows_are_there_once_or_none_is_changed(
+def test_rows_are_stored_once_or_not_at_all_if_an_executor_is_killed_at_any_moment_of_a_merge_of_several_stages(
     tmp_path_factory, store, tmp_path, properties, form
 ):
     folder = tmp_path_factory.mktemp("killed")
@@ -165,8 +165,8 @@ def test_an_executor_is_killed_at_any_moment_of_a_merge_of_several_stages_and_ro
             )
             known = _files(where)
             driver.order("merge", store=store, where=where, rows=200_000, form=form)
-            # From the first file of the first stage that writes on, in steps that reach beyond the last one of the second. Where rows go to
-            # writers, those are the last: every other time an executor is killed before it has written.
+            # From the first file of the first writing stage, in steps beyond the last file of the second. If rows are sent to
+            # writers, those come last: every other time, an executor is killed before it has written.
             while not properties or moment % 2:
                 if _files(where) - known:
                     break
@@ -195,7 +195,7 @@ def test_an_executor_is_killed_in_the_middle_of_a_merge_and_rows_are_there_once(
         driver.ask("fill", store=store, where=where, rows=200_000)
         known = _files(where)
         driver.order("merge", store=store, where=where, rows=200_000)
-        # Its tasks have begun to write.
+        # Its tasks have started to write.
         while not _files(where) - known:
             time.sleep(0.002)
         victim, *_ = executors(folder)

@@ -1,6 +1,6 @@
-"""Connectors with one bug each in what works on the driver: metadata, transactions, types; and one without a bug.
+"""Connectors with one bug each in code of the driver (metadata, transactions, types), and one without a bug.
 
-Every class says in ``caught_by`` which checks must fail because of its bug; `test_broken_stores.py` runs them in a pytest of its own.
+``caught_by`` of each class lists the checks that must fail because of its bug; `test_broken_stores.py` runs them in a separate pytest.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class TestIntact(Kit):
 
 
 class Gathered(Sinks):
-    """Makes sinks that also leave what they have with the store itself."""
+    """Creates sinks that also leave their rows in the store itself."""
 
     class sink(MemoryMergeSink):  # noqa: N801
         def finish(self):
@@ -386,7 +386,7 @@ class TestADefaultIsNoLiteral(Kit):
 
 
 class TestNothingIsWritten(ConnectorContract):
-    """A developer who has not begun yet."""
+    """A developer who has not started yet."""
 
     types = ("bigint",)
     caught_by = {"rows_come_back_as_they_were_written"}

@@ -1,6 +1,6 @@
-"""Connectors with one bug each in what works in tasks: page sources, row ids, layouts, sinks.
+"""Connectors with one bug each in code of tasks: page sources, row ids, layouts, sinks.
 
-Every class says in ``caught_by`` which checks must fail because of its bug; `test_broken_stores.py` runs them in a pytest of its own.
+``caught_by`` of each class lists the checks that must fail because of its bug; `test_broken_stores.py` runs them in a separate pytest.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.filterwarnings("error")
 
 
 class Changed(MemoryPageSourceProvider):
-    """Opens sources whose pages are not what they should be."""
+    """Opens sources with wrong pages."""
 
     def create_page_source(self, transaction_handle, session, split, table_handle, columns):
         source = super().create_page_source(
@@ -121,7 +121,7 @@ NUMBERS = itertools.count()
 
 
 def with_row_ids(page: Any, columns: Any, number: Any) -> Any:
-    """Give a page with other positions in its row ids."""
+    """Return a page with other positions in its row ids."""
     place = next(
         (i for i, column in enumerate(columns) if isinstance(column, MemoryRowIdColumn)), None
     )
@@ -175,7 +175,7 @@ class TestTwoRowsShareARowId(Kit):
 
 
 class Buckets(MemoryPartitioningProvider):
-    """Gives other buckets to inserted rows."""
+    """Returns other buckets for inserted rows."""
 
     function: Any = MemoryBucketFunction
 

@@ -1,6 +1,6 @@
-"""Connectors with one bug each in the values that they keep: each loses or changes those of some type.
+"""Connectors with one bug each in stored values: each loses or changes values of some type.
 
-Every class says in ``caught_by`` which checks must fail because of its bug; `test_broken_stores.py` runs them in a pytest of its own.
+``caught_by`` of each class lists the checks that must fail because of its bug; `test_broken_stores.py` runs them in a separate pytest.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NULL_KEY = "rows_with_null_in_the_first_column_are_changed_like_others"
 
 
 class Damaging(MemoryMetadata):
-    """Damages what a statement has written, before the commit."""
+    """Damages the rows of a statement before the commit."""
 
     def damage(self, data: pa.Table) -> pa.Table:
         raise NotImplementedError
@@ -72,7 +72,7 @@ def by_value(arrow_type: Any, change: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 class Values(Kit):
-    """Checks of types alone fail because of these bugs, on tables of one layout."""
+    """Only checks of types fail because of these bugs, on tables of one layout."""
 
     layouts = {"plain": {}}
     caught_by = {WRITTEN, CHANGED}
@@ -333,7 +333,7 @@ class TestEqualRowsAreOne(Values):
 
 
 class Exchanged(Changed):
-    """Reads the second of two neighbouring columns of one type for the first, and the other way round."""
+    """Swaps two adjacent columns of one type when reading."""
 
     def page(self, page, columns):
         kinds = [(column.type, column.name) for column in columns]
@@ -391,7 +391,7 @@ class TestAnUpdateTouchesUnassignedColumns(Values):
 
 
 class ReusesItsBuffer(Changed):
-    """Hands a page over, and writes the next one into the same memory."""
+    """Hands over a page, and writes the next one into the same memory."""
 
     def create_page_source(self, *arguments):
         return Overwriting(super().create_page_source(*arguments))
@@ -441,7 +441,7 @@ class TestASinkWritesIntoThePagesThatItGets(Values):
 
 
 class ClearsWhenFinished(MemoryMergeSink):
-    """Clears the pages that it has kept when it is finished."""
+    """Clears its recorded pages when it is finished."""
 
     def __init__(self, column_count):
         super().__init__(column_count)
@@ -465,7 +465,7 @@ class TestASinkClearsItsPagesWhenItIsFinished(Values):
 
 
 class NeighboursIds(Changed):
-    """Hands rows over in two pages, each with the row ids of the other."""
+    """Returns rows in two pages, each with the row ids of the other."""
 
     def create_page_source(self, transaction_handle, session, split, table_handle, columns):
         self.named = [column.name for column in columns]

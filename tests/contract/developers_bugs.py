@@ -1,7 +1,7 @@
-"""Fifteen bugs that somebody who writes a connector is likely to make, each in a connector that is right otherwise.
+"""Fifteen bugs that the author of a connector is likely to make, each in an otherwise correct connector.
 
-``cause`` is what the first three lines of the kit's report must say, ``report`` what a statement's own report says; where there is none, the
-store holds after a statement that went well what it must.
+``cause`` is the text of the first three lines of the kit's report, ``report`` that of a statement's own report; without it, the
+store has the correct rows after a successful statement.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.contract.broken_tasks import Buckets, ByPlace, Changed, sinks
 from tests.contract.exchangeable_store import Kit, Store
 
 LEFT: list[str] = []
-"""Files of sinks that are not there any more, as it were."""
+"""Represents files of sinks that no longer exist."""
 
 
 class GivesNothing(MemoryMergeSink):
@@ -162,7 +162,7 @@ HANDLES: list[Any] = []
 
 
 class Stale(MemoryMetadata):
-    """Gives the first handle it has ever given."""
+    """Returns the first handle that it has ever returned."""
 
     def get_table_handle(self, session, name):
         handle = super().get_table_handle(session, name)
@@ -185,7 +185,7 @@ class AStaleHandle(Kit):
 
 
 class NoLastPage(MemoryMergeSink):
-    """Writes a page when the next one comes."""
+    """Writes a page when the next one arrives."""
 
     waiting: Any = None
 
@@ -205,7 +205,7 @@ EVERYBODYS: list[Any] = []
 
 
 class Shared(MemoryMergeSink):
-    """Keeps pages where all sinks of a process keep them."""
+    """Keeps pages in a location shared by all sinks of a process."""
 
     def store_merged_rows(self, page):
         EVERYBODYS.append(page)

@@ -1,4 +1,4 @@
-"""A connector of which parts can be exchanged for broken ones, and the contract kit on it."""
+"""A connector with exchangeable parts, which can be broken, and the contract kit on it."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rowmerge_nb.testing.contract import ConnectorContract
 
 TABLE = SchemaTableName("default", "contract")
 STORES: list[MemoryConnector] = []
-"""The one connector that the check at hand uses: some bugs need to reach it from where a task would be."""
+"""The one connector of the current check: some bugs need to reach it from the code of a task."""
 
 
 class Store(MemoryConnector):
-    """A memory connector of which parts can be exchanged."""
+    """A memory connector with exchangeable parts."""
 
     def __init__(self, parts: dict[str, Any]) -> None:
         super().__init__()
@@ -62,7 +62,7 @@ class Kit(ConnectorContract):
 
 
 class Sinks(MemoryPageSinkProvider):
-    """Makes another merge sink."""
+    """Creates another merge sink."""
 
     sink: Any = MemoryMergeSink
 

@@ -1,4 +1,4 @@
-"""A connector with a bug fails the checks that are about it, and one without fails none."""
+"""A connector with a bug fails the checks about it, and one without a bug fails none."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ SMALL = (
     "TestFinishMergeNeedsAFragment",
     "TestTheLastToCommitWins",
 )
-"""Bugs of which all checks are run, to see that few fail; of the others those that must fail."""
+"""Bugs for which all checks run, to see that few fail; for others, only those run that must fail."""
 
 
 def chosen() -> list[str]:
-    """Give what pytest is to run."""
+    """Return the tests for pytest to run."""
     found = [place(name) for name in ("TestIntact", *SMALL)]
     others = [(name, kind) for name, kind in BROKEN.items() if name not in {"TestIntact", *SMALL}]
     return found + [
@@ -40,13 +40,13 @@ def chosen() -> list[str]:
 
 
 def place(name: str) -> str:
-    """Give a class as pytest takes it."""
+    """Return a class in the form of pytest."""
     return f"{HERE / BROKEN[name].__module__.rpartition('.')[2]}.py::{name}"
 
 
 @pytest.fixture(scope="module")
 def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, str]]:
-    """Per connector the checks that failed, and what each of them said."""
+    """Per connector, the failed checks and their messages."""
     report = tmp_path_factory.mktemp("kit") / "report.xml"
     command = [
         sys.executable,

@@ -1,4 +1,4 @@
-"""The kit in a notebook: no file, no command."""
+"""The contract kit in a notebook, without a file or a command."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ except Exception as error:
 
 
 @pytest.mark.not_quick
-def test_a_class_of_a_cell_is_checked_and_what_fails_is_said_in_sentences() -> None:
+def test_a_class_of_a_cell_is_checked_and_failures_are_sentences() -> None:
     run = subprocess.run(
         [sys.executable, "-c", CELLS], capture_output=True, text=True, check=False, cwd=ROOT
     )

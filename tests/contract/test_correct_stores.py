@@ -1,4 +1,4 @@
-"""The kit passes a connector without bugs, however unusual its table is."""
+"""The kit passes a correct connector with any unusual table."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.contract.exchangeable_store import Store
 
 
 class WithoutSpark:
-    """Leaves out the checks on Spark, which take seconds each, and of faults: some of the contracts below run them."""
+    """Omits the checks on Spark, which take seconds each, and of faults: some of the contracts below run them."""
 
     test_a_fault_at_any_step_leaves_the_table_as_it_was = None
     test_a_fault_at_any_step_of_the_older_flow_leaves_the_table_as_it_was = None
@@ -29,7 +29,7 @@ class WithoutSpark:
 
 
 class InMemory(ConnectorContract):
-    """A store without bugs; its types are checked elsewhere."""
+    """A store without bugs; other tests check its types."""
 
     types = ()
     column_names = ("id",)

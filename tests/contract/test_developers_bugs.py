@@ -1,4 +1,4 @@
-"""Of a bug that a connector's developer is likely to make, the kit names the cause within three lines."""
+"""For a likely bug of a connector's developer, the kit names the cause within three lines."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.slow
 
 ROOT = Path(__file__).parents[2]
 
-# At the end of every run pytest looks for garbage five times: not among what was imported before all.
+# At the end of every run, pytest collects garbage five times: not among the modules imported before.
 CELL = """
 import gc, json, sys
 from rowmerge_nb.testing.contract import check_contract
@@ -48,7 +48,7 @@ NAMES = [
 
 @pytest.fixture(scope="module")
 def told(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
-    """What the kit says of each bug that a test of this run is about."""
+    """The kit's report on each bug that a test of this run is about."""
     items = [
         item
         for item in request.session.items
@@ -65,7 +65,7 @@ def told(request: pytest.FixtureRequest) -> dict[str, dict[str, Any]]:
     return found
 
 
-def test_there_are_fifteen() -> None:
+def test_there_are_fifteen_bugs() -> None:
     assert len(BUGS) == 15
 
 
@@ -87,7 +87,7 @@ def test_the_line_that_raised_is_shown(told: dict[str, dict[str, Any]], name: st
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_every_failure_has_a_reason_and_the_first_can_be_run_alone(
+def test_every_failure_has_a_reason_and_the_first_can_be_run_separately(
     told: dict[str, dict[str, Any]], name: str
 ) -> None:
     assert told[name]["reasons"] == told[name]["failed"]

@@ -1,4 +1,4 @@
-"""The kit's message names what rows with other values have in common."""
+"""The kit's message names the common features of rows with other values."""
 
 from __future__ import annotations
 

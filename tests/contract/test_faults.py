@@ -1,4 +1,4 @@
-"""The connector that fails where it is told to is for all else the one that it is wrapped around."""
+"""A connector with a requested failure is otherwise the same as the wrapped one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from rowmerge_nb.testing.faults import FaultyConnector
 
 
 class Messy(MemoryConnector):
-    """A store with one thing lying about."""
+    """A store with one leftover object."""
 
     def orphans(self) -> list[Orphan]:
         return [Orphan("folder")]

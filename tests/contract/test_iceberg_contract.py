@@ -47,7 +47,7 @@ COPY_ON_WRITE = {"extra_properties": {"write.merge.mode": "copy-on-write"}}
 @pytest.mark.not_quick
 @pytest.mark.era_in_turn
 class TestIcebergCopyOnWrite(TestIceberg):
-    """A sample of the same tables, whose files are rewritten."""
+    """A sample of the same tables with rewritten files."""
 
     layouts = {"by transforms": {**TestIceberg.layouts["by transforms"], **COPY_ON_WRITE}}
     types = ("integer", "decimal(38,10)", "varchar", "row(a integer, b varchar)")
@@ -56,7 +56,7 @@ class TestIcebergCopyOnWrite(TestIceberg):
 @pytest.mark.not_quick
 @pytest.mark.era_in_turn
 class TestIcebergVersionThree(TestIceberg):
-    """A sample of the same tables, whose deleted rows are in deletion vectors."""
+    """A sample of the same tables with deleted rows in deletion vectors."""
 
     layouts = {"by column": {"partitioning": ("name",), "format_version": 3}}
     types = ("bigint", "varchar")

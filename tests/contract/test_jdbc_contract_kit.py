@@ -29,11 +29,11 @@ SHARED = (
     "statements_follow_one_another",
     "what_page_sources_change_is_not_visible_before_the_commit",
 )
-"""Checks of code that both databases share: with a server, which takes longer, they run with the trials."""
+"""Checks of code shared by both databases: those with a server, which take longer, run with the trials."""
 
 
 def with_trials(contract: type[ConnectorContract]) -> type[ConnectorContract]:
-    """Mark the shared checks of a contract, in copies of its own."""
+    """Mark the shared checks of a contract, in separate copies."""
     for name in SHARED:
         check: FunctionType = getattr(contract, f"test_{name}")
         copy = FunctionType(
@@ -47,7 +47,7 @@ def with_trials(contract: type[ConnectorContract]) -> type[ConnectorContract]:
 
 
 class Keyed(ConnectorContract):
-    """A database: its rows are told apart by a primary key."""
+    """A database: a primary key distinguishes its rows."""
 
     kind = ""
     kept: DatabaseSession | None = None

@@ -1,4 +1,4 @@
-"""The contract kit on the keyed connector of sixty lines, as a notebook has it in a cell."""
+"""The contract kit on the keyed connector of sixty lines, as in a notebook cell."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every store as the default catalog of an engine, for statements that drive all of them to their edges."""
+"""Every store as the default catalog of an engine, for statements at the limits of all of them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Store:
     """A store under an engine.
 
     Args:
-        kind: which one it is.
-        engine: has it as its default catalog.
+        kind: the name of the store.
+        engine: the engine with it as its default catalog.
         connector: its connector.
     """
 
@@ -37,11 +37,11 @@ class Store:
 
     @property
     def flows(self) -> tuple[str, ...]:
-        """The flows that UPDATE and DELETE have here."""
+        """The flows of UPDATE and DELETE on this store."""
         return ("merge",) if self.kind == "iceberg" else ("merge", "updatable")
 
     def create(self, table: str, columns: str, key: str | None) -> None:
-        """Make a table anew; a database's gets a primary key where it needs one to change rows."""
+        """Recreate a table; that of a database gets a primary key if it needs one to change rows."""
         keyed = (
             f" WITH (primary_key = ARRAY['{key}'])"
             if key and self.kind in {"sqlite", "postgresql"}
@@ -51,7 +51,7 @@ class Store:
         self.engine.run(f"CREATE TABLE {quoted(table)} ({columns}){keyed}")
 
     def rows(self, table: str, columns: Sequence[str] = ()) -> list[tuple[Any, ...]]:
-        """Read a table by a query of the engine's."""
+        """Read a table by a query of the engine."""
         chosen = ", ".join(map(quoted, columns)) or "*"
         found = self.engine.run(f"SELECT {chosen} FROM {quoted(table)}").table
         assert found is not None

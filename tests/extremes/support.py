@@ -1,4 +1,4 @@
-"""What the tests of extremes share."""
+"""Helpers of the tests of extremes."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ def literal(value: str) -> str:
 
 
 def tuples(rows: Sequence[Sequence[Any]]) -> list[tuple[Any, ...]]:
-    """Give rows in the order in which `Store.rows` gives them."""
+    """Return rows in the order of `Store.rows`."""
     return sorted(map(tuple, rows), key=repr)

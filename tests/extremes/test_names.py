@@ -1,4 +1,4 @@
-"""Names that Spark, Java, DuckDB, SQLite or PostgreSQL might take for something else mean columns and tables, and nothing else."""
+"""Names that Spark, Java, DuckDB, SQLite or PostgreSQL might misinterpret mean only columns and tables."""
 
 from __future__ import annotations
 
@@ -252,7 +252,7 @@ def test_every_name_can_be_a_tables(store: Store) -> None:
     assert store.rows("victim") == []
 
 
-def test_what_a_store_cannot_name_is_refused_with_a_next_step(store: Store) -> None:
+def test_names_that_a_store_cannot_hold_are_refused_with_a_next_step(store: Store) -> None:
     names = ["a\0b"] if store.kind in {"sqlite", "postgresql"} else []
     names += [LONG, "é" * 32] if store.kind == "postgresql" else []
     for name in names:

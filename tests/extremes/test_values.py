@@ -1,4 +1,4 @@
-"""Values at the edges of their types come back as they were written, from every store and by both flows, or are refused by name."""
+"""Values at the limits of their types are read back as written, from every store and by both flows, or refused by name."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_decimals_of_38_digits_keep_all_of_them(store: Store) -> None:
     assert len(store.rows("t")) == 7
 
 
-def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> None:
+def test_nan_infinity_and_minus_zero_keep_their_values(store: Store) -> None:
     values = [
         (1, math.nan),
         (2, math.inf),
@@ -133,7 +133,7 @@ def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> 
     )
     assert merged.count == len(values)
     if store.kind == "sqlite":
-        # It keeps a zero without its sign.
+        # It stores a zero without its sign.
         values = [(idx, 0.0 if x == 0 else x) for idx, x in values]
     expected = [(idx, x, x) for idx, x in values] + [
         (idx + 100, x, x) for idx, x in values if x is None or math.isnan(x)
@@ -150,7 +150,7 @@ def test_numbers_that_are_none_and_endless_ones_and_minus_zero(store: Store) -> 
 
 
 @pytest.mark.only("hive", "sqlite", "postgresql", "iceberg")
-def test_texts_come_back_as_they_were_and_are_nothing_but_texts(store: Store) -> None:
+def test_texts_are_read_back_unchanged_and_only_as_text(store: Store) -> None:
     store.create("victim", "a bigint", None)
     store.create("t", "id varchar NOT NULL, v varchar", "id")
     rows = ", ".join(f"({literal(value)}, {literal(value)})" for value in INJECTED)
@@ -258,7 +258,7 @@ def test_tables_without_rows_as_target_and_as_source(store: Store) -> None:
 
 @pytest.mark.each_value
 @pytest.mark.parametrize("trace", ["auto", "full", "off"])
-def test_what_is_told_of_odd_names_is_escaped_and_names_them(store: Store, trace: str) -> None:
+def test_reports_escape_and_show_odd_names(store: Store, trace: str) -> None:
     if trace != "auto" and store.kind != "memory":
         pytest.skip("the traces of all stores are made alike")
     odd, key = "<b>merge_row\n\u202e</b>", '<i>"row_id"'

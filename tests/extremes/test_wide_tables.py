@@ -1,4 +1,4 @@
-"""Tables as wide as stores take them; what is wider is refused before anything is made."""
+"""Tables of the maximum width of each store; wider ones are refused before anything is created."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.extremes.conftest import Store
 from tests.extremes.support import tuples
 
 ROOM = {"sqlite": 1_990, "postgresql": 1_594}
-"""How many columns there may be beside the key ``idx``."""
+"""The maximum number of columns beside the key ``idx``."""
 
 
 def wide(store: Store, columns: int) -> list[str]:
@@ -69,7 +69,7 @@ def test_more_columns_than_a_database_has_room_for_are_refused(store: Store) -> 
     assert caught.value.code == "TABLE_NOT_FOUND"
 
 
-def test_a_table_of_somebody_elses_without_room_for_a_stage_is_not_written(
+def test_a_foreign_table_without_room_for_a_stage_is_not_written(
     spark: Any, tmp_path: Path
 ) -> None:
     import sqlite3

@@ -1,4 +1,4 @@
-"""Runs recorded cases and prints those whose answer is not the expected one; or writes the page about differences.
+"""Runs recorded cases and prints unexpected answers, or writes the page about differences.
 
 Usage: python -m tests.goldens_on_spark [--page] [case or theme ...]
 """

@@ -1,4 +1,4 @@
-"""Where the engine answers otherwise than Trino did, and the page that tells it: one data file says both."""
+"""Answers of the engine that differ from Trino, and the page about them: one data file has both."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ PAGE = Path(__file__).parents[2] / "docs" / "trino-differences.md"
 
 CONTENT: Mapping[str, Any] = json.loads(FILE.read_text(encoding="utf-8"))
 KEPT: frozenset[str] = frozenset(CONTENT["kept"])
-"""Odd answers that the engine gives too: those of Trino's duplicate rule, under ``duplicates="trino"``."""
+"""Odd answers of Trino's duplicate rule that the engine reproduces under ``duplicates="trino"``."""
 DEPARTURES: Mapping[str, Mapping[str, Any]] = {
     entry["id"]: entry for entry in CONTENT["departures"]
 }
-"""What the engine answers instead, and why, by case."""
+"""The answers of the engine and their reasons, by case."""
 
 _INTRODUCTION = """\
 # Where the answers differ from Trino's

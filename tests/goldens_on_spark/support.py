@@ -1,4 +1,4 @@
-"""A recorded case made real: its tables and views in an engine, its statement run, and what came of it as plain data."""
+"""A recorded case on real data: its tables and views in an engine, its executed statement, and the outcome as plain data."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from tests.goldens_on_spark.values import row_texts, to_arrow
 GOLDENS = Path(__file__).parent.parent / "goldens"
 SCHEMA = "gold"
 ON_STORES = ("clauses", "duplicates", "insert_columns", "partitioned")
-"""The themes whose cases run on other stores than tables in memory as well."""
+"""Themes whose cases run on other stores than tables in memory as well."""
 STORES = ("hive", "iceberg", "sqlite", "postgresql", "delta")
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What a statement came to.
+    """The outcome of a statement.
 
     Args:
-        rows: the whole target afterwards, one text per row, sorted.
+        rows: all rows of the target afterwards, one text per row, sorted.
         count: the update count; None after an error.
         error: code, message, line, column; None without one.
     """
@@ -50,11 +50,11 @@ RUN_TIME = {
     "NUMERIC_VALUE_OUT_OF_RANGE",
     "SUBQUERY_MULTIPLE_ROWS",
 }
-"""Codes of errors of statements that run. Others come from the analysis, which tests/sql/test_goldens.py runs without Spark."""
+"""Codes of errors of running statements. Others are raised by the analysis, which tests/sql/test_goldens.py runs without Spark."""
 
 
 def recorded_cases() -> list[dict[str, Any]]:
-    """Give all recorded cases, each with the name of its theme."""
+    """Return all recorded cases, each with the name of its theme."""
     found = []
     for path in sorted(GOLDENS.glob("*.json")):
         content = json.loads(path.read_text(encoding="utf-8"))
@@ -64,7 +64,7 @@ def recorded_cases() -> list[dict[str, Any]]:
 
 
 def kind_of(case: Mapping[str, Any], store: str) -> tuple[Any, ...]:
-    """Give what a store sees of a case: what is to be done to rows, where, and how it ends."""
+    """Return a store's view of a case: the changes to rows, their locations, and the end."""
     verbs = frozenset(re.findall(r"\b(?:UPDATE|DELETE|INSERT)\b", case["sql"]))
     place = (
         case["id"]
@@ -75,14 +75,14 @@ def kind_of(case: Mapping[str, Any], store: str) -> tuple[Any, ...]:
 
 
 def cases_on(store: str, *, without: Collection[str] = ()) -> list[Any]:
-    """Give the cases that run on a store, as parameters of a test: one of each kind, and with ``--long`` all of them.
+    """Return the cases that run on a store, as parameters of a test: one of each kind, and with ``--long`` all of them.
 
-    All cases run on tables in memory, through the same analysis, plan and join; a store adds how rows are changed in it. Stores take
-    different cases of a kind where there are several. Databases have no partitions, so that they have fewer kinds.
+    All cases run on tables in memory, through the same analysis, plan and join; a store adds its way to change rows. Stores use
+    different cases of a kind if there are several. Databases have no partitions, and so fewer kinds.
 
     Args:
         store: one of `STORES`.
-        without: the ids of cases that the store has no tables for.
+        without: the ids of cases whose tables the store cannot hold.
     """
     cases = [
         case
@@ -113,7 +113,7 @@ def reaches_store(case: Mapping[str, Any]) -> bool:
 
 
 class Server:
-    """An engine with a store, by default tables in memory, under the catalog name that the cases were recorded with."""
+    """An engine with a store, by default tables in memory, under the catalog name of the recorded cases."""
 
     def __init__(self, spark: Any, flow: str = "merge", connector: Any = None) -> None:
         self.connector = connector or MemoryConnector()
@@ -136,7 +136,7 @@ class Server:
         self.engine.close()
 
     def answer(self, case: Mapping[str, Any]) -> Answer:
-        """Make the case's tables and views, run its statement, and remove them again."""
+        """Create the case's tables and views, run its statement, and remove them again."""
         try:
             for name, table in case["tables"].items():
                 self._create(name, table)
@@ -166,7 +166,7 @@ class Server:
         return [f"partitioned_by = ARRAY{list(transforms)}"] if transforms else []
 
     def _fill(self, name: str, table: Mapping[str, Any]) -> None:
-        """Insert rows as an INSERT does, without Spark: through the connector's sink and ``finish_insert``."""
+        """Insert rows like an INSERT, without Spark: through the connector's sink and ``finish_insert``."""
         transaction = self.connector.begin_transaction()
         session = ConnectorSession("fill", "test", "UTC", {"era": "current"})
         metadata = self.connector.get_metadata(transaction)
@@ -188,12 +188,12 @@ class Server:
 
 
 def columns_of(table: Mapping[str, Any]) -> list[tuple[str, Type]]:
-    """Give a recorded table's columns; names are stored in lower case."""
+    """Return a recorded table's columns; names are stored in lower case."""
     return [(column[0].lower(), parse_type(column[1])) for column in table["columns"]]
 
 
 def expected_answer(case: Mapping[str, Any], expect: Mapping[str, Any] | None = None) -> Answer:
-    """Give what is to come of a case: the recorded answer, or another one in the same form."""
+    """Return the expected outcome of a case: the recorded answer, or another one in the same form."""
     expect = expect or case["expect"]
     error = expect.get("error")
     rows: Sequence[list[Any]] = case["tables"][case["target"]]["rows"] if error else expect["rows"]

@@ -1,4 +1,4 @@
-"""Every statement that was recorded on Trino 483 is run on Spark, and what comes of it is compared with what Trino answered."""
+"""Every statement recorded on Trino 483 runs on Spark, and its outcome is compared with Trino's answer."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from tests.goldens_on_spark.support import (
 
 CASES = recorded_cases()
 SAMPLED = {"expressions", "values_and_types"}
-"""Themes of which every third case runs normally: their subject is what the files of function cases have, too."""
+"""Themes of which every third case runs by default: files of function cases have the same subject."""
 
 
 def runs_normally(number, case):
-    """Return whether a case runs without ``--long``: not if the analysis refuses it, as tests/sql/test_goldens.py proves of all without views."""
+    """Return whether a case runs without ``--long``: not if the analysis refuses it, which tests/sql/test_goldens.py proves for all without views."""
     if case["id"] in DEPARTURES or (case.get("views") and not reaches_store(case)):
         return True
     return reaches_store(case) and not (case["theme"] in SAMPLED and number % 3)
@@ -47,14 +47,14 @@ def server(spark):
     ],
 )
 @pytest.mark.each_case
-def test_the_answer_is_trinos_or_a_departure_that_is_written_down(server, case):
+def test_the_answer_is_trinos_or_a_documented_departure(server, case):
     departure = DEPARTURES.get(case["id"])
     expected = expected_answer(case, departure["expect"] if departure else None)
     assert placed_like(server.answer(case), expected) == expected
 
 
 def placed_like(answer: Answer, expected: Answer) -> Answer:
-    """Leave the place out where none is expected: Trino gives none for errors at run time, this engine one where it can."""
+    """Omit the position if none is expected: Trino has none for run-time errors, this engine has one if possible."""
     if answer.error is None or expected.error is None or expected.error[2] is not None:
         return answer
     return Answer(answer.rows, answer.count, (*answer.error[:2], None, None))

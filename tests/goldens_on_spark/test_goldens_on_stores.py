@@ -1,4 +1,4 @@
-"""Statements recorded on Trino, on the stores whose tables are files: the rows are read by another program than the engine."""
+"""Statements recorded on Trino, on stores with tables in files: another program than the engine reads the rows."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ WITHOUT_TABLES = {
     "delta": {"part-by-month", "part-bucketed"},
     "hive": {"part-by-month"},
 }
-"""Cases with a table that the store does not have: partitioned by a transform."""
+"""Cases with a table that the store cannot have: partitioned by a transform."""
 
 
 def in_hives_order(table: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a recorded table with its partition columns last, as Hive wants them."""
+    """Return a recorded table with its partition columns last, as Hive requires."""
     names = [column[0] for column in table["columns"]]
     last = [name for name in table.get("partitioned_by", ()) if name in names]
     order = [names.index(name) for name in [*(name for name in names if name not in last), *last]]
@@ -94,7 +94,7 @@ class VersionThreeServer(IcebergServer):
 
 
 class CopyOnWriteServer(IcebergServer):
-    """Differs from `IcebergServer` in what commits of changed rows write, and in nothing else."""
+    """Differs from `IcebergServer` only in the files written by commits of changed rows."""
 
     extra = {f"write.{word}.mode": "copy-on-write" for word in ("merge", "update", "delete")}
 

@@ -1,4 +1,4 @@
-"""The recorded UPDATE and DELETE statements by the older flow: the same answers, but for what that flow refuses."""
+"""The recorded UPDATE and DELETE statements by the older flow: the same answers, except for refusals of that flow."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ CASES = [
     for case in recorded_cases()
     if case["theme"] in {"update_statement", "delete_statement"} and reaches_store(case)
 ]
-"""Statements that the analysis refuses have no flow."""
+"""Statements refused by the analysis have no flow."""
 
 REFUSED = {
     "a correlated subquery moves rows between reading and writing": {
@@ -27,7 +27,7 @@ REFUSED = {
         "delete-correlated-scalar",
     },
 }
-"""What the flow refuses, by the reason; all other statements are answered as Trino answered them."""
+"""Refusals of the flow, by reason; all other statements have Trino's answers."""
 
 
 @pytest.fixture(scope="module")
@@ -37,7 +37,7 @@ def server(spark: Any) -> Iterator[Server]:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case["id"])
-def test_the_older_flow_answers_as_trino_did_or_refuses_for_a_reason_that_is_written_down(
+def test_the_older_flow_answers_as_trino_did_or_refuses_for_a_documented_reason(
     server: Server, case: Any
 ) -> None:
     departure = DEPARTURES.get(case["id"])

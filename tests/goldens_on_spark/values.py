@@ -1,4 +1,4 @@
-"""The recorded encoding of values: from JSON to Arrow, and from Arrow back to a text that compares as the values do."""
+"""The recorded encoding of values: from JSON to Arrow, and from Arrow back to a text that compares like the values."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rowmerge_nb.spi.types import Type
 
 
 def decode(kind: Type, value: Any) -> Any:
-    """Give the Python value that pyarrow takes for a recorded one."""
+    """Return the Python value that pyarrow accepts for a recorded one."""
     if value is None:
         return None
     match kind.base:
@@ -48,7 +48,7 @@ def decode(kind: Type, value: Any) -> Any:
 
 
 def encode(kind: Type, value: Any) -> Any:
-    """Give a value of Arrow in the recorded encoding, floats by their value and the sign of zero."""
+    """Return a value of Arrow in the recorded encoding, floats by their value and the sign of zero."""
     if value is None:
         return None
     match kind.base:
@@ -90,7 +90,7 @@ def _float(value: float) -> str:
 
 
 def to_arrow(kinds: list[tuple[str, Type]], rows: list[list[Any]]) -> pa.RecordBatch:
-    """Give recorded rows as a page."""
+    """Return recorded rows as a page."""
     columns = [
         pa.array([decode(kind, row[i]) for row in rows], kind.arrow)
         for i, (_, kind) in enumerate(kinds)
@@ -99,7 +99,7 @@ def to_arrow(kinds: list[tuple[str, Type]], rows: list[list[Any]]) -> pa.RecordB
 
 
 def row_texts(kinds: list[Type], table: pa.Table | pa.RecordBatch) -> list[str]:
-    """Give each row as a text; equal rows have equal texts. Sorted, so that lists compare as multisets."""
+    """Return each row as a text; equal rows have equal texts. Sorted, so that lists compare as multisets."""
     columns = [column.to_pylist() for column in table.columns]
     return sorted(
         json.dumps([encode(kind, value) for kind, value in zip(kinds, row, strict=True)])

@@ -1,4 +1,4 @@
-"""Trials in a process of their own."""
+"""Trials in separate processes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rowmerge_nb.base.errors import SetupError
 
 
 def points(*arguments: str) -> str:
-    """Run trials in a process without threads, from which others can be forked."""
+    """Run trials in a process without threads, which can be forked."""
     command = [sys.executable, "-m", "proof.trials.points", *arguments]
     done = subprocess.run(
         command, capture_output=True, text=True, check=False, cwd=Path(__file__).parents[2]
@@ -24,7 +24,7 @@ def points(*arguments: str) -> str:
 
 
 def skip_without_server(store: str) -> None:
-    """Skip the test of a database server that this machine does not have."""
+    """Skip the test of a database server that is missing on this machine."""
     if store == "postgresql":
         try:
             find_server()

@@ -1,4 +1,4 @@
-"""Audits of random statements that another implementation has executed: none is alarmed for nothing, and every mutation is found."""
+"""Audits of random statements executed by another implementation: there are no false alarms, and every mutation is found."""
 
 from __future__ import annotations
 
@@ -30,9 +30,7 @@ def test_statements_of_another_implementation_agree_and_mutations_are_found(spar
 
 @pytest.mark.trial
 @pytest.mark.spark
-def test_what_pyiceberg_has_committed_agrees_and_mutations_are_found(
-    spark: Any, tmp_path: Path
-) -> None:
+def test_commits_of_pyiceberg_agree_and_mutations_are_found(spark: Any, tmp_path: Path) -> None:
     with (
         Engine(spark=spark, catalog="lake") as engine,
         closing(Pyiceberg(engine, str(tmp_path / "w"))) as committer,
@@ -49,7 +47,7 @@ def test_what_pyiceberg_has_committed_agrees_and_mutations_are_found(
     "ROWMERGE_ICEBERG_JAR" not in os.environ,
     reason="ROWMERGE_ICEBERG_JAR is not set: there is no Spark with Iceberg",
 )
-def test_what_spark_has_committed_agrees_or_is_told(spark: Any, tmp_path: Path) -> None:
+def test_commits_of_spark_agree_or_are_reported(spark: Any, tmp_path: Path) -> None:
     with (
         Engine(spark=spark, catalog="lake") as engine,
         closing(SparkIceberg(engine, str(tmp_path))) as committer,
@@ -60,7 +58,7 @@ def test_what_spark_has_committed_agrees_or_is_told(spark: Any, tmp_path: Path) 
     assert (done.agreed + len(done.differing), done.found.total()) == (12, 6)
 
 
-def test_without_spark_with_iceberg_it_says_what_to_set(
+def test_a_missing_spark_with_iceberg_is_reported_with_the_setting(
     monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.delenv("ROWMERGE_ICEBERG_JAR", raising=False)
@@ -82,7 +80,7 @@ def test_every_kind_of_mutation_occurs() -> None:
 
 
 @pytest.mark.spark
-def test_a_false_alarm_is_told_by_the_exit_code(
+def test_a_false_alarm_sets_the_exit_code(
     spark: Any, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
     monkeypatch.setattr("rowmerge_nb.engine.engine.Engine", lambda **_: Engine(spark=spark))

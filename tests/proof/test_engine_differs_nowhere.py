@@ -1,4 +1,4 @@
-"""Random statements through the whole engine, Spark included, compared with the oracle, DuckDB and PostgreSQL."""
+"""Random statements through the whole engine, including Spark, compared with the oracle, DuckDB and PostgreSQL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from rowmerge_nb import Engine
 
 @pytest.mark.trial
 def test_random_statements_end_as_the_oracle_and_duckdb_say(spark: Any) -> None:
-    # Engines of their own within the process's one Spark context, two statements at a time.
+    # Separate engines within the process's one Spark context, two statements at a time.
     summary = fuzz(
         lambda: (EngineUnderTest(Engine(cores=2)), [Oracle(), DuckDB()]), range(100), 476, at_once=2
     )
@@ -24,7 +24,7 @@ def test_random_statements_end_as_the_oracle_and_duckdb_say(spark: Any) -> None:
 
 
 @pytest.mark.parametrize("bucketed_by", [[], ["id"]])
-def test_a_target_without_rows_is_merged_into_whatever_its_row_id_is(
+def test_a_target_without_rows_is_merged_into_for_every_row_id(
     spark: Any, bucketed_by: list[str]
 ) -> None:
     with Engine(spark=spark) as engine:

@@ -1,4 +1,4 @@
-"""The fuzzer itself: it is deterministic, it sees a wrong engine, and it makes what it saw small."""
+"""The fuzzer itself: it is deterministic, detects a wrong engine, and shrinks its findings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from rowmerge_nb.base.errors import SetupError
 
 
 class Forgetful(Oracle):
-    """An engine with a defect: the last clause of a MERGE is never looked at."""
+    """An engine with a defect: it ignores the last clause of a MERGE."""
 
     name = "forgetful"
 
@@ -29,7 +29,7 @@ class Forgetful(Oracle):
         return predict(replace(scenario, statement=statement))
 
 
-def test_a_statement_is_the_same_whatever_is_run_beside_it() -> None:
+def test_a_statement_is_the_same_for_any_set_of_engines() -> None:
     together = [numbered_scenario(3, number) for number in range(20)]
     assert numbered_scenario(3, 17) == together[17]
     assert numbered_scenario(4, 17) != together[17]
@@ -78,7 +78,7 @@ def test_a_wrong_engine_is_seen_and_its_statement_made_small() -> None:
     assert f"--first {failure.number} --statements 1" in small.text(1)
 
 
-def test_the_exit_code_tells_whether_something_differs(
+def test_the_exit_code_reports_differences(
     monkeypatch: pytest.MonkeyPatch, capsys: Any, tmp_path: Any
 ) -> None:
     arguments = ["--engine", "oracle", "--against", "duckdb", "--statements", "12", "--seed", "5"]
@@ -89,12 +89,12 @@ def test_the_exit_code_tells_whether_something_differs(
     assert "MERGE INTO target" in (tmp_path / "failures.sql").read_text()
 
 
-def test_an_unknown_reference_is_refused_with_those_there_are() -> None:
+def test_an_unknown_reference_is_refused_with_the_available_ones() -> None:
     with pytest.raises(SystemExit, match="there are: oracle, duckdb, postgresql"):
         main(["--against", "sqlite"])
 
 
-def test_without_a_server_postgresql_says_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_postgresql_without_a_server_names_how_to_get_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(postgresql, "_PLACES", ())
     monkeypatch.setenv("PATH", "")
     with pytest.raises(SetupError, match="apt-get install postgresql"):

@@ -1,4 +1,4 @@
-"""Cells of a real kernel that are interrupted say what is in the store."""
+"""Interrupted cells of a real kernel report the content of the store."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ THERE = "USER_CANCELED: The interrupt came when the change was being committed; 
         (Reply("error", "KeyboardInterrupt"), 0),
     ],
 )
-def test_what_a_cell_says_is_read_from_its_error(reply: Reply, named: int | None) -> None:
+def test_the_outcome_of_a_cell_is_read_from_its_error(reply: Reply, named: int | None) -> None:
     assert named_statements(reply) == named
 
 
@@ -55,7 +55,7 @@ def test_what_a_cell_says_is_read_from_its_error(reply: Reply, named: int | None
         (Reply("none"), 0, False),
     ],
 )
-def test_a_cell_that_says_something_else_than_the_store_holds_is_a_problem(
+def test_a_cell_that_contradicts_the_store_is_a_problem(
     reply: Reply, there: int, is_true: bool
 ) -> None:
     tally = Tally("memory")

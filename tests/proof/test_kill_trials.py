@@ -40,9 +40,7 @@ def test_tasks_of_hive_have_written_only_once_the_folder_of_their_statement_hold
     assert _has_staged(place)
 
 
-def test_trials_strike_at_any_moment_until_well_behind_the_end_of_a_statement_that_nobody_disturbs() -> (
-    None
-):
+def test_trials_strike_at_any_moment_until_well_after_an_undisturbed_statement_would_end() -> None:
     trials = Trials(StoreLocation("sqlite", "nowhere"), 10, 5)
     try:
         trials._seconds = 2.0
@@ -56,7 +54,7 @@ def test_trials_strike_at_any_moment_until_well_behind_the_end_of_a_statement_th
     assert 1.4 < min(late) < 1.5
 
 
-def test_the_digest_tells_repeated_lost_and_exchanged_values() -> None:
+def test_the_digest_detects_repeated_lost_and_exchanged_values() -> None:
     table = initial_rows(100)
     names = table.column("name").to_pylist()
     exchanged = table.set_column(2, "name", pa.array([names[1], names[0], *names[2:]]))
@@ -68,7 +66,7 @@ def test_the_digest_tells_repeated_lost_and_exchanged_values() -> None:
     assert digest(others[0]).ids == digest(others[0]).rows - 1
 
 
-def test_what_a_merge_leaves_is_computed_as_by_hand() -> None:
+def test_the_rows_of_a_merge_are_computed_as_by_hand() -> None:
     table = initial_rows(50)
     source = news(table.column("id").to_numpy(), 20, 3)
     merged = {row["id"]: (row["v"], row["name"]) for row in merged_rows(table, source).to_pylist()}

@@ -1,4 +1,4 @@
-"""The oracle against the documents' words, and against DuckDB and PostgreSQL: what proves the engine must be right itself."""
+"""The oracle compared with the documents, DuckDB and PostgreSQL: the reference for the engine must be right itself."""
 
 from __future__ import annotations
 
@@ -180,7 +180,7 @@ def other(request: pytest.FixtureRequest) -> Iterator[Backend]:
 
 
 class Kept:
-    """A backend that outlives the runs it is lent to."""
+    """A backend that outlives the runs that use it."""
 
     def __init__(self, backend: Backend) -> None:
         self.name, self.rule, self.eager, self.run = (

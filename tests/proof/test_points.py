@@ -1,4 +1,4 @@
-"""A fault at some operations of every statement on every store, always the same ones; ``--long`` and `scripts/kill-trials --every-point`: at more."""
+"""A fault at some operations of every statement on every store, always the same ones; ``--long`` and `scripts/kill-trials --every-point` try more."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from proof.trials.points.watch import Fault, Operation, Point, Watch
 from tests.proof.points_support import points, skip_without_server
 
 SAMPLES = {"memory": 8, "hive": 9, "iceberg": 9, "delta": 9, "sqlite": 8, "postgresql": 3}
-"""How many faults are tried in a MERGE by default."""
+"""The default number of faults tried in a MERGE."""
 OTHERS = {"memory": 1, "hive": 1, "iceberg": 1, "delta": 1, "sqlite": 1, "postgresql": 1}
-"""How many faults are tried in every second of the other statements by default."""
+"""The default number of faults tried in every second of the other statements."""
 MANY = 200
 
 
@@ -24,7 +24,7 @@ def store(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.mark.trial
-def test_after_a_fault_at_some_points_of_a_merge_the_store_is_as_before_or_after_and_what_is_said_is_true(
+def test_the_store_is_as_before_or_after_and_reports_are_true_after_a_fault_at_some_points_of_a_merge(
     store: str,
 ) -> None:
     points("--stores", store, "--statements-of", "MERGE", "--sample", str(SAMPLES[store]))
@@ -35,18 +35,18 @@ def test_after_a_fault_at_some_points_of_a_statement_the_store_is_as_before_or_a
     store: str,
 ) -> None:
     others = [statement.name for statement in statements_of(store) if statement.name != "MERGE"]
-    # The statements that one store leaves out are those of the next one.
+    # The statements omitted by one store are those of the next one.
     every_second = ",".join(others[list(STORES).index(store) % 2 :: 2])
     points("--stores", store, "--statements-of", every_second, "--sample", str(OTHERS[store]))
 
 
 @pytest.mark.trial
-def test_an_interrupt_at_some_lines_from_the_finish_call_on_is_told_as_what_it_was() -> None:
+def test_an_interrupt_at_some_lines_after_the_finish_call_is_reported_truthfully() -> None:
     points("--stores", "hive", "--lines", "--sample", "12")
 
 
 @pytest.mark.long
-def test_an_interrupt_at_any_line_from_the_finish_call_on_is_told_as_what_it_was(
+def test_an_interrupt_at_any_line_after_the_finish_call_is_reported_truthfully(
     store: str,
 ) -> None:
     points("--stores", store, "--lines", "--sample", "700")
@@ -54,7 +54,7 @@ def test_an_interrupt_at_any_line_from_the_finish_call_on_is_told_as_what_it_was
 
 @pytest.mark.long
 @pytest.mark.parametrize("statement", STATEMENTS)
-def test_after_a_fault_at_many_points_the_store_is_as_before_or_after_and_what_is_said_is_true(
+def test_the_store_is_as_before_or_after_and_reports_are_true_after_a_fault_at_many_points(
     store: str, statement: str
 ) -> None:
     if store not in STATEMENTS[statement].stores:
@@ -102,7 +102,7 @@ def test_a_fault_that_lasts_strikes_at_later_operations_of_its_kind(
 
 
 @pytest.mark.parametrize("kind", ["reader", "remover"])
-def test_what_another_process_does_at_a_point_leaves_the_operation_as_it_is(kind: str) -> None:
+def test_an_action_of_another_process_at_a_point_leaves_the_operation_unchanged(kind: str) -> None:
     met: list[int] = []
     watch = Watch(Fault(kind, 2), lambda: met.append(len(watch.points)))
     with watch.watching():
@@ -113,7 +113,7 @@ def test_what_another_process_does_at_a_point_leaves_the_operation_as_it_is(kind
     assert met == [2]
 
 
-def test_of_a_file_that_is_written_piece_by_piece_the_first_and_the_last_piece_are_points() -> None:
+def test_the_first_and_the_last_piece_of_a_file_written_piece_by_piece_are_points() -> None:
     names = ["open", "write", "write", "write", "close"]
     all_points = [Point(number, name, "/t/x", lasts=True) for number, name in enumerate(names, 1)]
     assert [point.number for point in _distinct(all_points)] == [1, 2, 4, 5]

@@ -1,4 +1,4 @@
-"""Mixed statements of several writers on every store, with a ledger of what must be there; `python -m proof.trials.side_by_side` runs longer."""
+"""Mixed statements of several writers on every store, with a ledger of the expected rows; `python -m proof.trials.side_by_side` runs longer."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from proof.trials.side_by_side.trial import STORES
 from tests.proof.points_support import skip_without_server
 
 SECONDS = 20
-"""How long each store is tried by default, all of them at once."""
+"""The default duration of the trial of each store, all concurrently."""
 
 
 def begin(store: str, seconds: float) -> subprocess.Popen[str]:

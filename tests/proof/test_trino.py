@@ -1,4 +1,4 @@
-"""The reference that asks a Trino server, with a server that knows a few answers."""
+"""The reference that queries a Trino server, with a fake server that has a few answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from rowmerge_nb.spi.types import BOOLEAN, INTEGER, decimal_of, parse_type
 
 
 class Server(ThreadingHTTPServer):
-    """Gives the answers that a statement begins with, page by page; every first page comes at the second try only."""
+    """Returns the answers for the beginning of a statement, page by page; every first page succeeds only at the second attempt."""
 
     def __init__(self, answers: dict[str, list[dict[str, Any]]]) -> None:
         super().__init__(("127.0.0.1", 0), Handler)
@@ -83,7 +83,7 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, *_: Any) -> None:
-        """Say nothing."""
+        """Log nothing."""
 
 
 @pytest.fixture
@@ -153,7 +153,7 @@ def test_an_error_has_the_class_that_its_code_means(server: Server) -> None:
 
 
 @pytest.mark.not_quick
-def test_what_trino_itself_fails_at_says_nothing(server: Server) -> None:
+def test_failures_of_trino_itself_prove_nothing(server: Server) -> None:
     server.answers = {
         "DELETE": [{"error": {"errorName": "GENERIC_INTERNAL_ERROR", "message": "Invalid node"}}]
     }
@@ -182,12 +182,12 @@ def test_two_versions_of_a_row_are_not_compared_where_single_columns_are_changed
 @pytest.mark.parametrize(
     "url", ["127.0.0.1:8080", "http://127.0.0.1:8080", "http://127.0.0.1:8080/iceberg/default", ""]
 )
-def test_what_is_no_catalog_of_a_server_is_refused(url: str) -> None:
+def test_an_unknown_catalog_of_a_server_is_refused(url: str) -> None:
     with pytest.raises(SetupError, match="Not the URL of a catalog"):
         TrinoClient(url)
 
 
-def test_where_no_server_is_that_is_said(server: Server) -> None:
+def test_a_missing_server_is_reported(server: Server) -> None:
     url = server.url
     server.shutdown()
     server.server_close()
@@ -195,6 +195,6 @@ def test_where_no_server_is_that_is_said(server: Server) -> None:
         Trino(url)
 
 
-def test_trino_has_to_be_told_where_it_is() -> None:
+def test_trino_requires_the_address_of_its_server() -> None:
     with pytest.raises(SystemExit, match="--trino http"):
         main(["--against", "trino", "--statements", "1"])

@@ -1,4 +1,4 @@
-"""What a repository on GitHub reads: workflows, forms, the citation; and what a release says of itself."""
+"""The repository for readers on GitHub: workflows, forms, the citation; and the metadata of a release."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_the_files_are_there():
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.stem)
-def test_what_a_workflow_runs_is_an_executable_script_of_the_project(path):
+def test_a_workflow_runs_executable_scripts_of_the_project(path):
     workflow = read(path)
     # YAML reads the key `on` as true.
     assert True in workflow

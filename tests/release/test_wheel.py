@@ -1,4 +1,4 @@
-"""A release as a user gets it: built, checked, and installed in an empty environment."""
+"""A release from a user's view: built, checked, and installed in an empty environment."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ rowmerge_nb.default_engine().close()
 
 @pytest.fixture(scope="module")
 def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The source archive, and the wheel that was built from it."""
+    """The source archive, and the wheel built from it."""
     folder = tmp_path_factory.mktemp("dist")
     run([sys.executable, "-m", "build", "--outdir", folder, ROOT], folder)
     return folder
@@ -112,7 +112,7 @@ def test_the_metadata_and_the_readme_pass_the_checks_of_an_upload(dist):
     assert metadata.get_payload().startswith("# rowmerge_nb")
 
 
-def test_the_archives_have_all_files_of_the_package_and_nothing_else_of_the_disk(dist):
+def test_the_archives_have_all_files_of_the_package_and_no_others(dist):
     tracked = {
         str(path.relative_to(ROOT))
         for path in (ROOT / "rowmerge_nb").rglob("*")
@@ -129,7 +129,7 @@ def test_the_archives_have_all_files_of_the_package_and_nothing_else_of_the_disk
 
 
 def install(wheel: Path, venv: Path, folder: Path) -> None:
-    """Install a wheel by uv, which takes a third of the time, or by pip where uv cannot."""
+    """Install a wheel by uv, which takes a third of the time, or by pip if uv cannot."""
     run([sys.executable, "-m", "venv", venv], folder)
     python = venv / "bin" / "python"
     uv = [Path(sys.executable).with_name("uv"), "pip", "install", "--quiet", "--python", python]
@@ -143,7 +143,7 @@ def install(wheel: Path, venv: Path, folder: Path) -> None:
 
 
 def package_files(python: Path, folder: Path) -> set[str]:
-    """Return the files of the package but those that its installer adds."""
+    """Return the files of the package except those added by its installer."""
     answer = run([python, "-m", "pip", "show", "--files", "rowmerge-nb"], folder)
     files = {line.strip() for line in answer.partition("Files:")[2].splitlines()}
     return {name for name in files if name.startswith("rowmerge_nb/") and "__pycache__" not in name}

@@ -1,4 +1,4 @@
-"""Two statements through every order of their calls: on every store, and on connectors that are wrong on purpose."""
+"""Two statements in every order of their calls: on every store, and on deliberately wrong connectors."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def sets(value: str, key: int = 3) -> Changes:
 
 
 def adds(text: str) -> Any:
-    """Adds something to what it has read of row 1, as ``v = v || 'x'`` does."""
+    """Adds a text to the value that it has read in row 1, like ``v = v || 'x'``."""
     return lambda rows: Changes(updated=[(key, {"v": v + text}) for key, v in rows if key == 1])
 
 
@@ -66,7 +66,7 @@ def test_every_order_in_memory_is_as_good_as_one_after_the_other(pair: str) -> N
     right(interleave(MemoryConnector, *PAIRS[pair]), {"TRANSACTION_CONFLICT"})
 
 
-# Usually one pair runs in its shortest orders, with --long every pair in all.
+# By default, one pair runs in its shortest orders; with --long, every pair in all.
 EXTENTS = [
     pytest.param("one row", SHORTEST),
     *(pytest.param(name, None, marks=pytest.mark.long) for name in PAIRS),
@@ -85,7 +85,7 @@ def test_every_order_on_files_is_as_good_as_one_after_the_other(
 def test_every_order_on_sqlite_is_as_good_as_one_after_the_other(
     pair: str, most: int | None
 ) -> None:
-    # New keys: a database says that the key is there already.
+    # New keys: a database reports an existing key.
     told = interleave(sqlite, *PAIRS[pair], properties=KEYED, most=most, patience=0.2)
     right(told, {"TRANSACTION_CONFLICT", "CONSTRAINT_VIOLATION"})
 
@@ -106,7 +106,7 @@ def test_every_order_on_postgresql_is_as_good_as_one_after_the_other(
 
 
 class Careless(Store):
-    """Commits whatever others have committed since it has read."""
+    """Commits on top of all commits of others since its read."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -122,7 +122,7 @@ def test_a_lost_update_is_found_and_printed_as_the_shortest_order() -> None:
     order = told.shortest["lost update"]
     assert all(order.committed)
     assert order.kind == "lost update"
-    # In the shortest orders the turn changes twice: one statement reads, the other runs as a whole, the first one ends.
+    # In the shortest orders the turn changes twice: one statement reads, the other runs completely, the first one ends.
     assert order.length[0] == 2
     text = str(told)
     assert "Lost update, in " in text
@@ -139,7 +139,7 @@ def test_a_lost_update_of_another_row_is_found_too() -> None:
 
 
 class Appending(Careless):
-    """Keeps what others have inserted since it has read, as a log of inserts does, and never looks whether the key is there."""
+    """Keeps inserts of others since its read, like a log of inserts, and never checks for an existing key."""
 
     def commit(self, transaction_handle: Any) -> None:
         import pyarrow as pa
@@ -168,7 +168,7 @@ def test_a_doubled_row_is_found() -> None:
 
 
 class Halfhearted(Store):
-    """Tells a conflict after its rows are there."""
+    """Reports a conflict after its rows are stored."""
 
     def __init__(self) -> None:
         super().__init__({})
@@ -193,7 +193,7 @@ def test_a_change_of_a_statement_that_failed_is_found() -> None:
     assert "change of a statement that failed" in told.shortest
 
 
-def test_of_blind_writes_the_last_one_stays_and_nothing_is_lost() -> None:
+def test_the_last_of_several_blind_writes_stays_and_nothing_is_lost() -> None:
     assert interleave(Careless, sets("x"), sets("y")).wrong == ()
 
 
@@ -255,9 +255,7 @@ def test_orders_that_are_one_are_tried_once() -> None:
         ),
     ],
 )
-def test_what_it_cannot_be_given_is_an_error(
-    arguments: Any, more: dict[str, Any], message: str
-) -> None:
+def test_invalid_arguments_are_an_error(arguments: Any, more: dict[str, Any], message: str) -> None:
     with pytest.raises(RowMergeError) as caught:
         interleave(*arguments, **more)
     assert caught.value.code == "INVALID_ARGUMENTS"

@@ -1,6 +1,6 @@
-"""Records what PostgreSQL does with MERGE statements: writes ``merge.json`` beside this file.
+"""Records the results of MERGE statements in PostgreSQL in ``merge.json`` beside this file.
 
-``python tests/goldens/postgresql/record.py -h host -p port -U user database`` hands its arguments to ``psql``. A case is recorded in a
+``python tests/goldens/postgresql/record.py -h host -p port -U user database`` passes its arguments to ``psql``. A case is recorded in a
 transaction that is rolled back; rows are in the order of their text.
 """
 
@@ -25,7 +25,7 @@ CLAUSES = {
     "insert-nothing": "WHEN NOT MATCHED AND true THEN DO NOTHING",
     "source-nothing": "WHEN NOT MATCHED BY SOURCE AND t.id = 1 THEN DO NOTHING",
 }
-"""Every clause has a condition, since PostgreSQL refuses a clause behind one without."""
+"""Every clause has a condition, since PostgreSQL refuses a clause after one without."""
 RETURNING = "RETURNING merge_action(), t.id, t.v, t.p, s.id AS sid, old.v AS old_v, new.v AS new_v"
 ORDERS = [
     *itertools.permutations(["source-update", "source-delete", "matched-update"]),
@@ -75,7 +75,7 @@ OTHERS = {
 
 
 def cases() -> dict[str, str]:
-    """Give all statements by name."""
+    """Return all statements by name."""
     ordered = {
         "+".join(order): " ".join(
             [f"{MERGE} t.id = s.id", *(CLAUSES[name] for name in order), RETURNING]
@@ -98,7 +98,7 @@ def main(arguments: list[str]) -> None:
 
 
 def record(sql: str, arguments: list[str]) -> dict[str, Any]:
-    """Run one statement and give the rows returned and the table's, or the error's code."""
+    """Run one statement and return its rows and those of the table, or the error's code."""
     script = f"""
         BEGIN;
         CREATE TEMP TABLE t (id bigint, v bigint, p text); CREATE TEMP TABLE s (id bigint, v bigint, p text);
@@ -120,7 +120,7 @@ def record(sql: str, arguments: list[str]) -> dict[str, Any]:
 
 
 def psql(script: str, arguments: list[str]) -> str:
-    """Run a script; NULL is written as a word of its own."""
+    """Run a script; NULL is written as a separate word."""
     command = ["psql", "-X", "-q", "-A", "-t", "-F", "|", "-P", "null=NULL", *arguments]
     return subprocess.run(command, input=script, capture_output=True, text=True, check=True).stdout
 
