@@ -1,1 +1,1 @@
-"""Measurements: ratios against other engines in one run, never a time that a test asserts."""
+"""Measurements: ratios to other engines in one run, never a time that a test asserts."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 def small_cell(runs: int) -> None:
-    """Time the documents' statement as a cell of a notebook, drawing of the output included."""
+    """Time the documents' statement as a notebook cell, including the drawing of its output."""
     from IPython.core.interactiveshell import InteractiveShell
     from IPython.utils.capture import capture_output
 
@@ -58,8 +58,8 @@ def small_cell(runs: int) -> None:
 
 
 def analysis(runs: int) -> None:
-    """Time reading and understanding the documents' statement: parse and analyze, nothing planned
-    and nothing run.
+    """Time the front end on the documents' statement: parse and analyze, without a plan
+    or a run.
     """
     from benchmarks.parsing import Tables
     from rowmerge_nb.sql.analyzer.statements.statement import analyze
@@ -94,7 +94,7 @@ print(wall, processor_time(os.getpid()))
 """
 """The first cell of a process: tables and the documents' statement.
 
-It prints the time of the cell, and the processors' of all processes.
+It prints the time of the cell, and the processor time of all processes.
 """
 
 PREPARE = """
@@ -104,7 +104,7 @@ print([check.detail for check in doctor(start_spark=False, prepare=True) if chec
 
 
 def first_cell(runs: int) -> None:
-    """Time the first cell of a fresh process, Spark's start included, with and without a class
+    """Time the first cell of a new process, including Spark's start, with and without a class
     cache, side by side.
     """
     seconds: dict[str, list[float]] = {"without a class cache": [], "with a class cache": []}
@@ -114,8 +114,8 @@ def first_cell(runs: int) -> None:
             zip(seconds, ({"ROWMERGE_CLASS_CACHE": "off"}, {"XDG_CACHE_HOME": home}), strict=True)
         )
         began = time.perf_counter()
-        told = _in_process(PREPARE, caches["with a class cache"])
-        print(f"making a class cache took {time.perf_counter() - began:.0f} s: {told}")
+        report = _in_process(PREPARE, caches["with a class cache"])
+        print(f"making a class cache took {time.perf_counter() - began:.0f} s: {report}")
         for _ in range(runs):
             for name, variables in caches.items():
                 wall, processors = _in_process(FIRST_CELL, variables).split()
@@ -129,9 +129,9 @@ def first_cell(runs: int) -> None:
 
 
 def _in_process(program: str, variables: Mapping[str, str]) -> str:
-    """Run a program in a process of its own; gives its last line.
+    """Run a program in its own process; return its last line.
 
-    The processes that it has started end with it.
+    Its child processes end with it.
     """
     done = subprocess.run(
         [sys.executable, "-c", program],
@@ -172,7 +172,7 @@ def transform_page(rows: int) -> None:
 
 
 def main() -> None:
-    """Run what is asked for; everything but the races of stores by default."""
+    """Run the requested measurements; by default everything but the races of stores."""
     parser = argparse.ArgumentParser(prog="scripts/bench", description=__doc__)
     parser.add_argument(
         "--only",
@@ -222,7 +222,7 @@ def main() -> None:
 
 
 def measure(works: set[str], chosen: argparse.Namespace, keys: list[str]) -> None:
-    """Measure what is asked for, always in the same order."""
+    """Measure the requested subjects, always in the same order."""
     words = [word.strip().lower() for word in chosen.among.split(",")] if chosen.among else []
     case = Case(chosen.target, chosen.source, KINDS[keys[0] if keys else "dense"], chosen.seed)
     plain: dict[str, Callable[[], None]] = {

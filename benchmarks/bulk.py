@@ -1,4 +1,4 @@
-"""Statements with many constants: how their time grows with their number."""
+"""Statements with many constants: the growth of their time with the number of constants."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COLUMNS = "(id integer, name varchar, price decimal(10,2))"
 def bulk(runs: int) -> None:
     """Time INSERT ...
 
-    VALUES and IN of ten thousand and a hundred thousand values; reading and analysis apart.
+    VALUES and IN with ten thousand and a hundred thousand values; parsing and analysis separately.
     """
     from rowmerge_nb import Engine
     from rowmerge_nb.connectors.iceberg.connector import IcebergConnector

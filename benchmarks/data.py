@@ -22,10 +22,10 @@ VALUES: Final = (
     pa.field("amount", pa.decimal128(12, 2)),
     pa.field("updated_at", pa.timestamp("us")),
 )
-"""The columns beside the keys."""
+"""The columns besides the keys."""
 REGIONS: Final = ("EU", "US", "ASIA", "AFRICA", "OCEANIA", "ARCTIC", "LATAM", "MENA")
 CHUNK: Final = 5_000_000
-"""Rows that are made at once, so that the texts of a chunk stay below two gigabytes."""
+"""The number of rows created at once, so that the texts of a chunk stay below two gigabytes."""
 
 DELETE: Final = "DELETE FROM target WHERE id % 10 = 3"
 UPDATE: Final = "UPDATE target SET amount = amount + 1.00, name = 'changed' WHERE id % 10 = 3"
@@ -40,7 +40,7 @@ DEDUPLICATED: Final = {"latest": LATEST, "grouped": GROUPED}
 each key.
 """
 VERSIONS: Final = 3
-"""Rows of each key in a source that is to be deduplicated."""
+"""Rows of each key in a source to deduplicate."""
 CREATE: Final = "CREATE TABLE target AS SELECT * FROM source"
 
 
@@ -49,11 +49,11 @@ class Case:
     """The tables of a race.
 
     Args:
-        target_rows: rows of the target before.
+        target_rows: rows of the target before the statement.
         source_rows: rows of the source.
-        keys: what the rows are merged by.
+        keys: the keys of the merge.
         regions: the number of values of ``region``, by which tables are partitioned.
-        seed: where the random numbers begin.
+        seed: the seed of the random numbers.
     """
 
     target_rows: int
@@ -69,7 +69,7 @@ class Case:
 
     @cached_property
     def source(self) -> pa.Table:
-        """The source's rows, each of another number, in random order."""
+        """The source's rows, each with a different number, in random order."""
         random = np.random.default_rng(self.seed)
         matching = min(int(self.source_rows * 0.8), self.target_rows)
         new = np.arange(self.target_rows, self.target_rows + self.source_rows - matching)
@@ -112,7 +112,7 @@ class Case:
 
     @property
     def merge(self) -> str:
-        """The MERGE, which all engines read but delta-rs."""
+        """The MERGE for all engines but delta-rs."""
         return self.merge_from("source")
 
     def merge_from(self, source: str) -> str:
@@ -169,8 +169,8 @@ def _values(numbers: npt.NDArray[np.int64], seed: int, regions: int) -> list[pa.
 
 
 def fingerprint(table: pa.Table) -> tuple[object, ...]:
-    """Return the number of rows, and the sum of a hash of each whole row: equal for all engines
-    that did the same.
+    """Return the number of rows, and the sum of the hashes of whole rows: equal for all engines
+    with the same result.
     """
     import duckdb
 

@@ -1,4 +1,4 @@
-"""The other engines in the race, and this project's memory tables: each makes its tables afresh
+"""The other engines in the race, and this project's memory tables: each recreates its tables
 before every statement.
 """
 
@@ -32,25 +32,25 @@ Work = Literal[
     "latest",
     "grouped",
 ]
-"""What is timed.
+"""The timed work.
 
-``merge-parts`` is a MERGE into a table that is partitioned by region.
+``merge-parts`` is a MERGE into a table partitioned by region.
 ``latest`` and ``grouped`` are a MERGE that deduplicates its source. ``create`` and ``partition``
-make the table of the source's rows, ``insert`` adds them, ``select`` is a query.
+create the table of the source's rows, ``insert`` adds them, ``select`` is a query.
 """
 
 BIGINT_KEYS: Final = ("dense", "shuffled", "sparse", "sparse-sorted")
-"""The kinds of keys that are one bigint, called ``id``."""
+"""The kinds of keys that consist of one bigint named ``id``."""
 
 
 class Contestant(ABC):
     """An engine that changes or reads the target.
 
     Attributes:
-        name: the engine, and how it is run.
-        folder: where its files are, if it has files of its own.
-        keys: the kinds of keys that it takes; all of them without.
-        below: it works in processes below this one, whose memory is its own.
+        name: the engine and its form.
+        folder: the folder of its files, if it has any.
+        keys: the supported kinds of keys; all if empty.
+        below: it works in child processes of this one, whose memory is its own.
     """
 
     name: str
@@ -60,18 +60,18 @@ class Contestant(ABC):
 
     @abstractmethod
     def prepare(self, case: Case, work: Work) -> None:
-        """Make fresh tables; not timed. The target is missing where the work makes it."""
+        """Create fresh tables; not timed. The target is missing if the work creates it."""
 
     @abstractmethod
     def run(self, work: Work) -> None:
-        """Do the work; timed, with everything that makes the change last."""
+        """Perform the work; timed, including everything that makes the change durable."""
 
     @abstractmethod
     def content(self) -> pa.Table:
         """Return the target's rows, or those of the query."""
 
     def close(self) -> None:
-        """Return what the engine holds."""
+        """Return the content of the engine."""
 
     def files(self) -> dict[Path, int]:
         """Return the files and their sizes in bytes."""
@@ -81,22 +81,22 @@ class Contestant(ABC):
 
 
 class SqlContestant(Contestant):
-    """An engine that reads the statements as they are."""
+    """An engine that reads the statements unchanged."""
 
     case: Case
     answer: pa.Table | None = None
 
     @abstractmethod
     def execute(self, statement: str) -> None:
-        """Run a statement, with everything that makes the change last."""
+        """Run a statement, including everything that makes the change durable."""
 
     @abstractmethod
     def query(self, statement: str) -> pa.Table:
         """Run a query."""
 
     def statement(self, work: Work) -> str:
-        """Return the statement of a work, which is the same for all engines unless they say
-        otherwise.
+        """Return the statement of a work, which is the same for all engines unless they override
+        it.
         """
         statements = {"delete": DELETE, "update": UPDATE, "insert": INSERT, "create": CREATE}
         if work in DEDUPLICATED:
@@ -156,7 +156,7 @@ class RowMerge(SqlContestant):
 
 
 class DuckDBContestant(SqlContestant):
-    """DuckDB with a folder of its own."""
+    """DuckDB with its own folder."""
 
     folder: Path
 
@@ -186,7 +186,7 @@ class DuckDBContestant(SqlContestant):
 
 
 class DuckDB(DuckDBContestant):
-    """DuckDB on a file of its own, checkpoint included."""
+    """DuckDB on its own file, including the checkpoint."""
 
     name = "DuckDB, own file, checkpoint included"
 
@@ -215,20 +215,20 @@ class DuckDB(DuckDBContestant):
         return CREATE if work == "partition" else super().statement(work)
 
     def execute(self, statement: str) -> None:
-        """Run a statement and make it last."""
+        """Run a statement and make it durable."""
         super().execute(statement)
         self.connection.execute("CHECKPOINT")
 
 
 class DuckDBParquet(DuckDBContestant):
-    """DuckDB that writes the source to Parquet files, parted by region if need be, and queries
+    """DuckDB that writes the source to Parquet files, partitioned by region if necessary, and queries
     them.
     """
 
     name = "DuckDB, Parquet files"
 
     def prepare(self, case: Case, work: Work) -> None:
-        """Write the target of a query; else there is an empty folder."""
+        """Write the target of a query; otherwise the folder stays empty."""
         super().prepare(case, work)
         self.connection.register("source", case.source)
         if work == "select":
@@ -285,7 +285,7 @@ class DeltaRs(Contestant):
             )
 
     def run(self, work: Work) -> None:
-        """Do the work by delta-rs' own interface."""
+        """Perform the work through delta-rs' own interface."""
         import deltalake
 
         if work in {"create", "partition", "insert"}:

@@ -1,8 +1,8 @@
-"""The floor of the race: what the work itself takes, with Spark's tasks and Arrow, and without an
+"""The floor of the race: the time of the work itself, with Spark's tasks and Arrow, but without an
 engine.
 
 A task for every processor reads its Parquet files, joins their rows with the whole source, and
-writes the positions of the old rows and the new rows; the driver inserts what nobody has matched.
+writes the positions of the old rows and the new rows; the driver inserts unmatched rows.
 There is no SQL, no contract, no trace, no check for duplicates, and no commit.
 """
 
@@ -54,7 +54,7 @@ class Floor(Contestant):
         self.tasks = int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
     def prepare(self, case: Case, work: Work) -> None:
-        """Write the target into files, as many as a store of this project makes."""
+        """Write the target into as many files as a store of this project."""
         assert work in {"merge", "delete", "update"}, "the floor has no other work"
         target, source = case.target, case.source
         shutil.rmtree(self.folder, ignore_errors=True)
@@ -86,17 +86,17 @@ class Floor(Contestant):
 
     def _in_tasks(self, change: Change, columns: list[str] | None) -> npt.NDArray[np.int64]:
         task = partial(_task, str(self.folder), self.tasks, change, columns)
-        told = (
+        matches = (
             self.spark.range(0, self.tasks, 1, self.tasks)
             .mapInArrow(task, "matched binary")
             .toArrow()
         )
         return np.concatenate(
-            [np.frombuffer(cell, np.int64) for cell in told["matched"].to_pylist()]
+            [np.frombuffer(cell, np.int64) for cell in matches["matched"].to_pylist()]
         )
 
     def content(self) -> pa.Table:
-        """Put the files together."""
+        """Combine the files."""
         parts = []
         for number in range(FILES):
             rows = parquet.read_table(self.folder / f"{number}.parquet")
@@ -145,7 +145,7 @@ def _merged(
     path: str, rows: pa.Table
 ) -> tuple[npt.NDArray[np.int64], pa.Table, npt.NDArray[np.int64]]:
     source = parquet.read_table(path, use_threads=False).combine_chunks()
-    # Whole numbers that lie close together: a table of all of them is the fastest there is.
+    # Dense whole numbers: a table of all of them is the fastest index.
     ids, keys = rows["id"].to_numpy(), source["id"].to_numpy()
     row_of = np.full(max(ids.max(), keys.max()) + 1, -1, np.int32)
     row_of[keys] = np.arange(len(keys))

@@ -1,4 +1,4 @@
-"""What functions and casts cost beside Spark's nearest own and DuckDB's."""
+"""The cost of functions and casts compared with Spark's nearest own and DuckDB's."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ FEW: Final = 10_000
 """The rows of the first run of a call."""
 
 LONG: Final = 0.5
-"""Seconds of the first run above which a call is measured over those rows alone; half of it allows
-ten times the rows. A run that is late lowers it.
+"""Seconds of the first run above which a call is measured only over those rows; half of it allows
+ten times the rows. A late run lowers it.
 """
 
 LONGEST: Final = 10.0
@@ -90,7 +90,7 @@ SAMPLES: Final = {
     "list": ("jl", "concat('[', id, ',2,3]')"),
     "url": ("ur", "concat('https://host.example:80/p/', id, '?a=', id, '#f')"),
 }
-"""Columns by type or by what a text holds, and the Spark SQL that fills them from a number."""
+"""Columns by type or by the content of a text, and the Spark SQL that fills them from a number."""
 
 WORDS: Final = frozenset(
     {"number", "figures", "moment", "day", "hexadecimal", "base 64", "list", "url"}
@@ -135,7 +135,7 @@ ARGUMENTS: Final = {
     "date": ["ts"],
     "width_bucket": ["db", "0E0", "1E3", "10"],
 }
-"""Arguments of functions that take not every value of their types."""
+"""Arguments of functions that do not accept every value of their types."""
 
 SPARK: Final = {
     "arbitrary": "any_value({0})",
@@ -183,7 +183,7 @@ SPARK: Final = {
     "year_of_week": "extract(YEAROFWEEK FROM {0})",
     "yow": "extract(YEAROFWEEK FROM {0})",
 }
-"""Spark's nearest own, where neither its name is the same nor `foreign_names` knows it."""
+"""Spark's nearest own function, if the name differs and `foreign_names` does not know it."""
 
 
 @dataclass(frozen=True)
@@ -200,7 +200,7 @@ class Example:
 
 @dataclass(frozen=True)
 class Timing:
-    """The seconds of a call, and the view of rows that it was measured over."""
+    """The seconds of a call, and the view of rows used."""
 
     seconds: float
     view: str
@@ -208,7 +208,7 @@ class Timing:
 
 @dataclass
 class Clock:
-    """Times queries of Spark and DuckDB; a query that was timed is not timed again."""
+    """Times queries of Spark and DuckDB; a timed query is not timed again."""
 
     spark: Any
     duck: Any
@@ -217,7 +217,7 @@ class Clock:
     timings: dict[tuple[str, str | None], Timing | str] = field(default_factory=dict)
 
     def of_spark(self, query: str, view: str | None = None) -> Timing | str:
-        """Return the time of a query over a view, by default over as many rows as it is quick for,
+        """Return the time of a query over a view, by default over as many rows as are quick,
         or an error.
         """
 
@@ -259,7 +259,7 @@ class Clock:
 
 @contextmanager
 def _stopped(stop: Callable[[], object]) -> Iterator[None]:
-    """Call ``stop`` every second once the context has taken too long: work may begin late."""
+    """Call ``stop`` every second once the context exceeds its time: work may begin late."""
     is_over = threading.Event()
 
     def watch() -> None:
@@ -284,11 +284,11 @@ def _seconds(run: Any) -> float:
 
 
 def functions(rows: int, words: Sequence[str], seconds: float = 600) -> None:
-    """Print the times of every function and cast, the rows that each was measured over, and the
+    """Print the times of every function and cast, the measured rows, and the
     ratios.
 
     Args:
-        rows: the most rows; slow calls get a hundredth or a tenth of a million.
+        rows: the maximum number of rows; slow calls get a hundredth or a tenth of a million.
         words: parts of the calls to measure; all if empty.
         seconds: after this time, no further function is measured.
     """
@@ -378,7 +378,7 @@ TEXTS: Final = {
     **dict.fromkeys(("timestamp(3)", "timestamp(3) with time zone"), "mt"),
     "uuid": "uu",
 }
-"""The texts that are casts' arguments, by target."""
+"""The texts as arguments of casts, by target."""
 
 
 def _casts() -> Iterator[Example]:

@@ -1,4 +1,4 @@
-"""The kinds of keys that people merge by: how each is made of whole numbers, and what stands in ON."""
+"""Common kinds of merge keys: how each is derived from whole numbers, and the ON condition."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Side = Literal["target", "source"]
 
 SCRAMBLE: Final = 6_180_339_887
-"""Multiplied by it, modulo a power of ten, different numbers stay different, since it has no factor
+"""Multiplication by it, modulo a power of ten, keeps numbers distinct, since it has no factor
 2 or 5.
 """
 
@@ -29,11 +29,11 @@ class Keys:
     """A kind of keys.
 
     Args:
-        name: what `--keys` calls it.
+        name: the name in `--keys`.
         types: the key columns and their Arrow types.
         on: the condition of the MERGE, which all engines read.
-        make: Make the key columns of numbers, for one side of the join.
-        arrange: Put the numbers of the target's rows into the order in which the rows lie.
+        make: computes the key columns from numbers, for one side of the join.
+        arrange: sorts the numbers of the target's rows into the order of the rows.
     """
 
     name: str
@@ -48,7 +48,7 @@ class Keys:
 
 
 def _hashes(numbers: Numbers) -> npt.NDArray[np.uint64]:
-    """Scramble 64 bits so that different numbers stay different (the end of the generator
+    """Scramble 64 bits so that numbers stay distinct (the end of the generator
     SplitMix64).
     """
     word = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)

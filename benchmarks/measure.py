@@ -14,7 +14,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Times:
-    """Seconds of several runs of one thing."""
+    """Seconds of several runs of one action."""
 
     seconds: tuple[float, ...]
 
@@ -29,7 +29,7 @@ class Times:
         return min(self.seconds)
 
     def percentile(self, percent: int) -> float:
-        """The run that so many percent of the runs do not exceed."""
+        """The run that this percentage of the runs does not exceed."""
         ordered = sorted(self.seconds)
         return ordered[min(len(ordered) - 1, round(percent / 100 * (len(ordered) - 1)))]
 
@@ -40,7 +40,7 @@ class Times:
 def timed(
     run: Callable[[], object], runs: int, before: Callable[[], object] = lambda: None
 ) -> Times:
-    """Time some runs; what happens in ``before`` each run is not counted."""
+    """Time some runs; the work of ``before`` each run is not counted."""
     seconds = []
     for _ in range(runs):
         before()
@@ -51,10 +51,10 @@ def timed(
 
 
 class Memory:
-    """The most memory (resident) that a contestant took meanwhile, in bytes, looked at every 50 ms
-    where the system says it (Linux).
+    """The maximum resident memory of a contestant meanwhile, in bytes, sampled every 50 ms
+    if the system reports it (Linux).
 
-    Of this process it is what came on top of what it had before, since the race's own tables are in
+    For this process it is the increase over its earlier memory, since the race's own tables are in
     it.
 
     Args:
@@ -94,7 +94,7 @@ class Memory:
 
 
 def resident(process: int) -> int:
-    """Return the bytes of memory that a process holds, 0 where that cannot be seen."""
+    """Return the bytes of memory of a process, or 0 if unknown."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf(
             "SC_PAGE_SIZE"
@@ -104,8 +104,8 @@ def resident(process: int) -> int:
 
 
 def processor_time(process: int) -> float:
-    """Return the processor seconds of a process, of all below it, and of those below it that have
-    ended; where the system tells (Linux).
+    """Return the processor seconds of a process, its descendants, and its descendants that have
+    ended, if the system reports them (Linux).
     """
     seconds = 0.0
     for number in (process, *(number for number, _ in children(process))):
@@ -116,7 +116,7 @@ def processor_time(process: int) -> float:
 
 
 def children(process: int) -> list[tuple[int, str]]:
-    """Return all processes below one, with their names."""
+    """Return all descendants of a process with their names."""
     parents: dict[int, list[tuple[int, str]]] = {}
     for entry in Path("/proc").glob("[0-9]*/stat"):
         try:

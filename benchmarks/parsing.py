@@ -1,4 +1,4 @@
-"""How the time of reading and understanding a statement grows with its size: ten times the size,
+"""The growth of the front end's time with the size of a statement: ten times the size,
 and the ratio of the times.
 """
 
@@ -33,7 +33,7 @@ _MERGE: Final = "MERGE INTO t USING s ON t.a = s.a"
 
 
 class Tables:
-    """A catalog without an engine: every name is a table of the given columns.
+    """A catalog without an engine: every name is a table of these columns.
 
     Args:
         columns: names and types.
@@ -74,11 +74,11 @@ class Tables:
         return connector.get_metadata(connector.begin_transaction())
 
     def settings(self) -> dict[str, str]:
-        """No property of the session was set."""
+        """No property of the session is set."""
         return {}
 
     def user(self) -> str:
-        """Somebody."""
+        """A user."""
         return "ann"
 
     def branches(self, table: TableBinding) -> Sequence[str]:
@@ -94,7 +94,7 @@ class Tables:
         return []
 
     def evaluate(self, values: Sequence[Typed]) -> Sequence[Any]:
-        """There is nobody who could."""
+        """There are no roles."""
         raise NotImplementedError
 
     def procedures(self, catalog: str) -> Sequence[Procedure]:
@@ -102,7 +102,7 @@ class Tables:
         return []
 
     def table_procedures(self, catalog: str) -> Sequence[TableProcedure]:
-        """There are none of tables either."""
+        """There are no table procedures either."""
         return []
 
     def hidden(self, table: TableBinding) -> tuple[ColumnHandle, ...]:
@@ -158,7 +158,7 @@ _TEXTS: Final[dict[str, Callable[[int], str]]] = {
     ),
     "arguments": lambda n: "SELECT concat(" + _listed(lambda k: f"'{k}'", ", ", n) + ")",
 }
-"""Statements over tables of four columns, by what there is much of."""
+"""Statements over tables of four columns, by the repeated part."""
 _WIDE: Final[dict[str, Callable[[int], str]]] = {
     "columns of SET": lambda n: f"UPDATE t SET {_listed(lambda k: f'c{k} = c{k} + 1', ', ', n)}",
     "columns of INSERT": lambda n: (
@@ -171,7 +171,7 @@ _WIDE: Final[dict[str, Callable[[int], str]]] = {
         f" ({_listed(lambda k: f's.c{k}', ', ', n)})"
     ),
 }
-"""Statements over tables of as many columns."""
+"""Statements over tables of this number of columns."""
 _CELLS: Final[dict[str, Callable[[int], str]]] = {
     "statements": lambda n: "SELECT 1;\n" * n,
     "comments": lambda n: "/* x */ -- y\n" * n,
@@ -184,15 +184,15 @@ _CELLS: Final[dict[str, Callable[[int], str]]] = {
     "templates": lambda n: "SELECT {{ 1 }};\n" * n,
     "templates never closed": lambda n: "{{ ( }} \n" * n,
 }
-"""Cells, of which only the statements' ends are looked for."""
+"""Cells that are only split into statements."""
 
 
 def growth(size: int, runs: int) -> None:
     """Time every kind of statement and cell at a size and at ten times that size.
 
     Args:
-        size: how many terms, clauses, columns or statements the smaller one has.
-        runs: the best of so many counts.
+        size: the number of terms, clauses, columns or statements of the smaller one.
+        runs: the number of runs, of which the best counts.
     """
     for name, seconds in _measured(size, runs):
         small, large = seconds

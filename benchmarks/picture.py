@@ -12,12 +12,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Point:
-    """What a size took.
+    """The time and memory of a size.
 
     Args:
         rows: rows of the target.
         seconds: of the fastest warm round.
-        memory: the most bytes of memory.
+        memory: the maximum bytes of memory.
     """
 
     rows: int

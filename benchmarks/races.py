@@ -27,7 +27,7 @@ MEGABYTE = 1_000_000
 
 @dataclass
 class Lap:
-    """What one contestant did: seconds of each round, and of the last one files, bytes and memory."""
+    """The results of one contestant: seconds of each round, and files, bytes and memory of the last one."""
 
     seconds: list[float] = field(default_factory=list)
     files: int = 0
@@ -41,19 +41,19 @@ class Lap:
 
     @property
     def megabytes(self) -> str:
-        """The most memory of driver, Java, the largest worker, and all together."""
+        """The maximum memory of driver, Java, the largest worker, and all together."""
         return ", ".join(f"{size // MEGABYTE}" for size in self.memory.values())
 
 
 @dataclass(frozen=True)
 class Race:
-    """What is done in a race, and by whom.
+    """The work of a race and its contestants.
 
     Args:
-        work: what the contestants do.
-        statement: the same, for people.
-        contestants: makes those that may take part.
-        days: how often the work is done on the same table; the last time is timed.
+        work: the work of the contestants.
+        statement: the same, for readers.
+        contestants: creates those that may take part.
+        days: the number of repetitions on the same table; the last one is timed.
         regions: the number of partitions of a partitioned table.
     """
 
@@ -149,17 +149,17 @@ RACES: Mapping[str, Race] = {
 }
 
 KEYED = Race("merge", "MERGE", _keyed)
-"""What is done by each kind of keys, and at each size."""
+"""The races of each kind of keys, and of each size."""
 
 
 def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, Lap]:
-    """Race, print the table, and return what each contestant did.
+    """Race, print the table, and return the results of each contestant.
 
     Args:
-        known: what is done, and by whom.
+        known: the work and its contestants.
         case: the tables.
         runs: warm rounds.
-        among: words, one of which a contestant's name must have; all race without any.
+        among: words, one of which must be in a contestant's name; all race if empty.
     """
     case = replace(case, regions=known.regions)
     with ExitStack() as stack:
@@ -199,8 +199,8 @@ def race(known: Race, case: Case, runs: int, among: Sequence[str]) -> dict[str, 
 GROWTH = ((100_000, 100_000), (1_000_000, 100_000), (10_000_000, 100_000), (100_000, 10_000))
 LARGE = ((1_000_000, 1_000_000), (10_000_000, 1_000_000), (40_000_000, 1_000_000))
 HUGE = (100_000_000, 1_000_000)
-"""Rows of target and source: a source that stays, then one of a million rows, and what is raced
-with `--long` alone.
+"""Rows of target and source: a source of constant size, then one of a million rows, and the races
+that need `--long`.
 """
 
 
@@ -210,11 +210,11 @@ def growing(
     """Race MERGE at several sizes, and print how time and memory grow.
 
     Args:
-        case: the keys, and where random numbers begin.
-        runs: as of `race`.
-        among: as of `race`.
-        long: the largest size too.
-        picture: an SVG file, into which the growth with a source of a million rows is drawn.
+        case: the keys, and the seed of random numbers.
+        runs: as in `race`.
+        among: as in `race`.
+        long: includes the largest size.
+        picture: an SVG file for the growth with a source of a million rows.
     """
     large = (*LARGE, *([HUGE] if long else []))
     races = {
@@ -255,7 +255,7 @@ def by_keys(case: Case, names: Sequence[str], runs: int, among: Sequence[str]) -
 
 
 def stage(runs: int) -> Times:
-    """Time one stage of Spark's that does nothing, in all tasks: what a statement takes at least
+    """Time one empty stage of Spark in all tasks: the minimum time of a statement
     that does not run in the driver.
     """
     from rowmerge_nb.engine.spark.spark_session import create_session
@@ -272,8 +272,8 @@ def stage(runs: int) -> Times:
 
 
 def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
-    """Print a line for each race: the fastest warm round of each contestant, and how it compares
-    with delta-rs.
+    """Print a line for each race: the fastest warm round of each contestant, and its ratio
+    to delta-rs.
     """
     names = [*dict.fromkeys(name for laps in races.values() for name in laps)]
     print(
@@ -290,10 +290,10 @@ def _table(races: Mapping[str, Mapping[str, Lap]]) -> None:
 
 
 def _keep_spark(contestants: Sequence[Contestant], stack: ExitStack) -> None:
-    """Keep Spark and its Python workers until the end of a race, as a notebook does.
+    """Keep Spark and its Python workers until the end of a race, like a notebook.
 
-    A store is made anew for each round, with an engine of its own; the last engine that is closed
-    stops Spark, so that the next round would start it.
+    A store is recreated for each round, with its own engine; closing the last engine
+    stops Spark, so that the next round would restart it.
     """
     if any(isinstance(contestant, Store) for contestant in contestants):
         from rowmerge_nb import Engine

@@ -1,5 +1,5 @@
-"""A long session: many small statements over several stores in one process, and what of the machine
-it holds meanwhile.
+"""A long session: many small statements over several stores in one process, and the resources
+that it holds meanwhile.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ ROUND: Final = (
     "DELETE FROM {table} WHERE id = {new}",
     "SELECT count(*), sum(amount) FROM {table}",
 )
-"""What happens to a table again and again; it has as many rows afterwards as before."""
+"""The repeated changes of a table, which keep its number of rows."""
 COMPACTED: Final = {"hive": "CALL {store}.system.compact('default', 'ledger', 'major')"}
 WINDOW: Final = 20
 
 
 @dataclass(frozen=True)
 class Held:
-    """What a process and those below it hold."""
+    """The resources of a process and its descendants."""
 
     driver: int
     java: int
@@ -72,7 +72,7 @@ class Held:
 
     @classmethod
     def now(cls, spark: Any, folder: Path) -> Held:
-        """Look, after both collectors of garbage have been at work."""
+        """Measure after both garbage collectors have run."""
         gc.collect()
         management = spark._jvm.java.lang.management.ManagementFactory  # noqa: SLF001 - this looks into Java, no statement does
         spark._jvm.java.lang.System.gc()  # noqa: SLF001
@@ -104,7 +104,7 @@ class Held:
 
 
 def session(statements: int) -> None:
-    """Run small statements over four stores, and print what is held and how long one takes, as the
+    """Run small statements over four stores, and print the held resources and the time of a statement as the
     session goes on.
 
     Temporary files are those of the whole session but for the tables; an Iceberg table keeps its
@@ -167,10 +167,10 @@ def _table(store: str) -> str:
 
 
 def engines(times: int) -> None:
-    """Open and close two engines in one process again and again, and print what is left after the
+    """Open and close two engines in one process repeatedly, and print the resources held after the
     first time and after the last.
 
-    A third engine stays open, so that Spark does, whose start would hide all else.
+    A third engine stays open, and so does Spark, whose start would hide everything else.
     """
     import rowmerge_nb as rm
 

@@ -1,7 +1,7 @@
-"""Spark with another table format, in a process and an environment of its own: tables and
-statements come in as lines of JSON.
+"""Spark with another table format, in its own process and environment: tables and
+statements arrive as lines of JSON.
 
-Nothing of this project is imported here. Run by `benchmarks.spark_peers` as ``python spark_peer.py
+It imports nothing of this project. Run by `benchmarks.spark_peers` as ``python spark_peer.py
 FORMAT FOLDER JARS``.
 """
 
@@ -60,27 +60,27 @@ def main() -> None:
     name = "lake.d.target" if form == "iceberg" else "target"
     answer({"ready": True})
     for line in sys.stdin:
-        told: dict[str, Any] = json.loads(line)
+        order: dict[str, Any] = json.loads(line)
         started = time.perf_counter()
-        if "prepare" in told:
+        if "prepare" in order:
             spark.sql(f"DROP TABLE IF EXISTS {name}")
-            spark.read.parquet(told["prepare"]).createOrReplaceTempView("loading")
+            spark.read.parquet(order["prepare"]).createOrReplaceTempView("loading")
             spark.sql(MADE[form])
-            spark.read.parquet(told["source"]).createOrReplaceTempView("source")
-        elif "run" in told:
+            spark.read.parquet(order["source"]).createOrReplaceTempView("source")
+        elif "run" in order:
             spark.sql(
-                told["run"]
+                order["run"]
                 .replace("INTO target", f"INTO {name}")
                 .replace("FROM target", f"FROM {name}")
             ).collect()
         else:
-            spark.table(name).coalesce(1).write.mode("overwrite").parquet(told["content"])
+            spark.table(name).coalesce(1).write.mode("overwrite").parquet(order["content"])
         answer({"seconds": time.perf_counter() - started})
 
 
-def answer(told: dict[str, Any]) -> None:
+def answer(reply: dict[str, Any]) -> None:
     """Write one line."""
-    print(f"ANSWER {json.dumps(told)}", flush=True)
+    print(f"ANSWER {json.dumps(reply)}", flush=True)
 
 
 main()

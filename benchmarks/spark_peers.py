@@ -1,5 +1,5 @@
-"""Spark with Iceberg's and Delta's own libraries in the race, where the machine has them: they need
-a Spark that they were made for.
+"""Spark with Iceberg's and Delta's own libraries in the race, if installed: they need
+a matching Spark.
 
 ROWMERGE_ICEBERG_PYTHON names a Python with PySpark 4.1, ROWMERGE_ICEBERG_JAR Iceberg's runtime for
 it, ROWMERGE_DELTA_JARS Delta's jars, separated by commas.
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def spark_peers() -> list[Contestant]:
-    """Return the contestants whose libraries are named."""
+    """Return the contestants with configured libraries."""
     python = os.environ.get("ROWMERGE_ICEBERG_PYTHON")
     jars = {
         "iceberg": os.environ.get("ROWMERGE_ICEBERG_JAR"),
@@ -37,7 +37,7 @@ def spark_peers() -> list[Contestant]:
 
 
 class SparkPeer(SqlContestant):
-    """Spark and another table format, in a process of its own."""
+    """Spark and another table format, in its own process."""
 
     below = True
     folder: Path
@@ -57,7 +57,7 @@ class SparkPeer(SqlContestant):
         self._process: subprocess.Popen[str] | None = None
 
     def prepare(self, case: Case, work: Work) -> None:
-        """Write both tables to Parquet files, and have the other Spark load them."""
+        """Write both tables to Parquet files, and load them into the other Spark."""
         assert work in {"merge", "delete", "update"}, "the other Spark has no other work"
         self.case = case
         if self._process is None:
@@ -80,10 +80,10 @@ class SparkPeer(SqlContestant):
             parquet.write_table(table, paths[name])
         self._ask(prepare=paths["target"], source=paths["source"])
 
-    def _ask(self, **told: str) -> None:
+    def _ask(self, **order: str) -> None:
         assert self._process is not None
         assert self._process.stdin is not None
-        self._process.stdin.write(json.dumps(told) + "\n")
+        self._process.stdin.write(json.dumps(order) + "\n")
         self._process.stdin.flush()
         self._answer()
 
@@ -100,7 +100,7 @@ class SparkPeer(SqlContestant):
         self._ask(run=statement)
 
     def query(self, statement: str) -> pa.Table:
-        """Have the table's rows written to a file; no other query is raced."""
+        """Write the table's rows to a file; no other query is raced."""
         path = str(self.folder / "content")
         self._ask(content=path)
         rows = parquet.read_table(path)

@@ -39,7 +39,7 @@ KEYED = (
 
 
 def postgresql(stack: ExitStack) -> str:
-    """Start a server of our own, if there is one on this machine; gives its connection string."""
+    """Start a private server if one is installed; return its connection string."""
     from proof.engines.postgresql import private_server
 
     try:
@@ -63,7 +63,7 @@ def stores(dsn: str) -> list[Contestant]:
 
 
 class Store(SqlContestant):
-    """This project, one of its stores; the source is a memory table."""
+    """This project with one of its stores; the source is a memory table."""
 
     below = True
 
@@ -95,7 +95,7 @@ class Store(SqlContestant):
         )
 
     def prepare(self, case: Case, work: Work) -> None:
-        """Make a new store with the target, by this project's own INSERT."""
+        """Create a new store with the target, through this project's own INSERT."""
         from rowmerge_nb import Engine
 
         self.close()
@@ -122,7 +122,7 @@ class Store(SqlContestant):
         self.engine.run("DROP TABLE loading")
 
     def statement(self, work: Work) -> str:
-        """Return the statement; one that makes partitions has the words of the store."""
+        """Return the statement; one that creates partitions has the words of the store."""
         if work != "partition":
             return super().statement(work)
         return f"CREATE TABLE target {self._partitioned('source')}"
@@ -167,14 +167,14 @@ class Store(SqlContestant):
         return self.engine.run(re.sub(r"\btarget\b", self.table, statement, count=1), **options)
 
     def close(self) -> None:
-        """Close the engine; Spark goes on, since the race keeps it."""
+        """Close the engine; Spark stays, since the race keeps it."""
         if self.engine is not None:
             self.engine.close()
             self.engine = None
 
 
 class PostgreSQL(SqlContestant):
-    """PostgreSQL by itself: table with a primary key, commit not waiting for the disk."""
+    """PostgreSQL by itself: a table with a primary key, commits without waiting for the disk."""
 
     name = "PostgreSQL, primary key"
     keys = BIGINT_KEYS
@@ -184,7 +184,7 @@ class PostgreSQL(SqlContestant):
         self.connection: Any = None
 
     def prepare(self, case: Case, work: Work) -> None:
-        """Load both tables in a schema of their own."""
+        """Load both tables into a separate schema."""
         import adbc_driver_postgresql.dbapi as adbc
 
         self.close()
@@ -206,7 +206,7 @@ class PostgreSQL(SqlContestant):
 
     @staticmethod
     def _load(cursor: Any, name: str, rows: pa.Table, constraint: str) -> None:
-        # Decimals go in as text, which the driver can send.
+        # Decimals are sent as text, which the driver supports.
         sent = rows.set_column(3, "amount", rows.column("amount").cast("string"))
         cursor.execute(
             f"CREATE TABLE {name} (id bigint, region text, name text, amount numeric(12,2),"
@@ -220,7 +220,7 @@ class PostgreSQL(SqlContestant):
         cursor.execute(f"DROP TABLE {name}_loading")
 
     def statement(self, work: Work) -> str:
-        """Return the statement; parted tables of PostgreSQL are not raced."""
+        """Return the statement; partitioned tables of PostgreSQL are not raced."""
         return super().statement("create" if work == "partition" else work)
 
     def execute(self, statement: str) -> None:
@@ -229,7 +229,7 @@ class PostgreSQL(SqlContestant):
             cursor.execute(statement)
 
     def query(self, statement: str) -> pa.Table:
-        """Run a query; decimals come as text."""
+        """Run a query; decimals arrive as text."""
         sums = statement.replace("sum(amount)", "sum(amount)::text").replace(
             "SELECT *", "SELECT id, region, name, amount::text AS amount, updated_at"
         )
