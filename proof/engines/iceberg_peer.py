@@ -31,8 +31,8 @@ def main() -> None:
         "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
         "spark.sql.catalog.lake.type": "hadoop",
         "spark.sql.catalog.lake.warehouse": f"file://{warehouse}",
-        # Snapshots are looked up by those who read them; a table that was made anew must not be the
-        # one of before.
+        # Snapshots are looked up by those who read them; a recreated table must not be the
+        # former one.
         "spark.sql.catalog.lake.cache-enabled": "false",
     }
     builder = SparkSession.builder.master("local[1]")

@@ -217,7 +217,7 @@ class Trials:
         rows: the initial number of rows.
         changes: the number of rows in the source of every MERGE.
         seed: determines the moments.
-        told: called with a line after every trial.
+        log: called with a line after every trial.
     """
 
     def __init__(
@@ -226,12 +226,12 @@ class Trials:
         rows: int,
         changes: int,
         seed: int = 1,
-        told: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._place = place
         self._changes = changes
         self._random = random.Random(seed)  # noqa: S311 - no secret
-        self._told = told
+        self._log = log
         self._table = initial_rows(rows)
         self._number = 0
         self._seconds = 0.0
@@ -424,17 +424,17 @@ class Trials:
             f"{report.store}, {report.kind} {report.trials}: {what}: {'new' if new else 'old'}"
             f" rows, {len(state['orphans'])} leftovers"
         )
-        self._told(f"{line}; {len(report.problems)} problems")
+        self._log(f"{line}; {len(report.problems)} problems")
         return new
 
     def _see(
-        self, report: Report, told: dict[str, Any], what: str, possible: tuple[pa.Table, ...]
+        self, report: Report, state: dict[str, Any], what: str, possible: tuple[pa.Table, ...]
     ) -> int:
         for number, table in enumerate(possible):
-            if told["digest"] == _digest(table):
+            if state["digest"] == _digest(table):
                 return number
         report.problems.append(
-            f"{what}, and the table holds {told['digest']}, not one of"
+            f"{what}, and the table holds {state['digest']}, not one of"
             f" {[_digest(table) for table in possible]}"
         )
         # Judge the following trials by the actual rows.

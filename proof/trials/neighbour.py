@@ -63,7 +63,7 @@ class Neighbour:
         return answers
 
     def close(self) -> None:
-        """End the neighbour."""
+        """End the neighbor."""
         os.close(self._orders)
         os.close(self._answers)
         with suppress(ProcessLookupError):

@@ -82,18 +82,18 @@ class Trials:
     Args:
         store: the store, empty.
         statement: the statement.
-        told: called with a line after every trial.
+        log: called with a line after every trial.
     """
 
     def __init__(
         self,
         store: Store,
         statement: PointStatement = STATEMENTS["MERGE"],
-        told: Callable[[str], None] = lambda _: None,
+        log: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._store = store
         self._case = statement
-        self._told = told
+        self._log = log
         self.points: list[Point] = []
         self._lines = 0
         self._things: dict[str, list[str]] = {}
@@ -165,7 +165,7 @@ class Trials:
                 point = self.points[fault.number - 1]
                 what += f" ({point.name} {point.about[-70:]})"
             report.problems += [f"{what}: {problem}" for problem in problems]
-            self._told(f"{what}: {problems or 'as it has to be'}")
+            self._log(f"{what}: {problems or 'as it has to be'}")
             report.seconds += time.monotonic() - began
         return list(reports.values())
 
@@ -369,7 +369,7 @@ class Trials:
                     trace="off",
                 )
             engine.merge(table_of(FURTHER))
-        except Exception as error:  # noqa: BLE001 - it is told
+        except Exception as error:  # noqa: BLE001 - it is reported
             problems.append(f"a further statement fails: {error!r}")
         present_rows = rows_of(observe(connector, self._store.schema))
         if present_rows != further:
@@ -456,7 +456,7 @@ def _said(statement: PointStatement, acting: Acting, watch: Watch) -> dict[str, 
             report, words = _state(error), str(error)
             if watch.fault is not None and watch.fault.kind in {"error", *LASTING}:
                 problems += [] if _names_cause(error) else [f"the cause is not told: {error}"]
-        except BaseException as error:  # noqa: BLE001 - it is told
+        except BaseException as error:  # noqa: BLE001 - it is reported
             report, words = "nothing", f"{error!r}"
             if isinstance(error, KeyboardInterrupt) and statement.name == "remove_orphans":
                 # A Python method, not a statement: it is not shielded, and makes no report.
