@@ -13,6 +13,7 @@ import sys
 import tomllib
 from collections import Counter
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,6 +22,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "rowmerge_nb"
+TESTS = ROOT / "tests"
+DOCUMENTED = (PACKAGE, TESTS, ROOT / "proof", ROOT / "benchmarks")
+"""Folders whose docstrings and comments are checked."""
 LONGEST_SENTENCE = 35
 LONGEST_SUBJECT = 65
 OPENINGS = frozenset(
@@ -48,6 +52,10 @@ WORDS = re.compile(
     re.IGNORECASE,
 )
 """Words to avoid in docstrings, comments and pages."""
+CODE = re.compile(r"(`+)[^`]+\1")
+TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
+TEST_WORDS = re.compile(r"_(told|said|nobody|whoever|stands|so_many)(?=_|$)")
+"""Words to avoid in names of tests."""
 PARTICIPLES = frozenset(
     {
         "alone",
@@ -152,24 +160,38 @@ def main() -> int:
     return int(bool(broken))
 
 
-def _modules() -> Iterator[tuple[Path, str, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        text = path.read_text()
-        yield path, text, ast.parse(text)
+def _texts(*folders: Path) -> Iterator[tuple[Path, str]]:
+    for folder in folders:
+        for path in sorted(folder.rglob("*.py")):
+            yield path, path.read_text()
 
 
-def _docstrings() -> Iterator[tuple[Path, int, str]]:
-    for path, _, tree in _modules():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef):
-                text = ast.get_docstring(node)
-                if text:
-                    yield path, node.body[0].lineno, text
+def _modules() -> Iterator[tuple[Path, ast.Module]]:
+    for path, text in _texts(PACKAGE):
+        yield path, ast.parse(text)
+
+
+@cache
+def _docstrings(*folders: Path) -> list[tuple[Path, int, str]]:
+    return [
+        (path, node.body[0].lineno, docstring)
+        for path, text in _texts(*folders)
+        for node in _statements(ast.parse(text))
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef)
+        if (docstring := ast.get_docstring(node))
+    ]
+
+
+def _statements(node: ast.AST) -> Iterator[ast.AST]:
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from _statements(child)
 
 
 def openings() -> Iterator[Finding]:
     """Yield the docstrings that open with a verb of `OPENINGS`."""
-    for path, line, text in _docstrings():
+    for path, line, text in _docstrings(*DOCUMENTED):
         first = re.match(r"\w+", text)
         if first and first[0] in OPENINGS:
             yield Finding("openings", path, line, text.partition("\n")[0])
@@ -185,7 +207,7 @@ def sentences() -> Iterator[Finding]:
     """Yield the sentences of docstrings and pages that are too long."""
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     texts = [
-        *_docstrings(),
+        *_docstrings(PACKAGE),
         *((path, 1, re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)) for path in pages),
     ]
     for path, line, text in texts:
@@ -199,10 +221,11 @@ def sentences() -> Iterator[Finding]:
 
 def words() -> Iterator[Finding]:
     """Yield the lines of docstrings and comments with words of `WORDS`."""
-    for path, line, text in _docstrings():
-        for match in WORDS.finditer(text):
-            yield Finding("words", path, line + text[: match.start()].count("\n"), match[0])
-    for path, text, _ in _modules():
+    for path, line, text in _docstrings(*DOCUMENTED):
+        prose = CODE.sub("", text)
+        for match in WORDS.finditer(prose):
+            yield Finding("words", path, line + prose[: match.start()].count("\n"), match[0])
+    for path, text in _texts(*DOCUMENTED):
         for number, written in enumerate(text.splitlines(), 1):
             comment = re.match(r"\s*#(.*)", written)
             for match in WORDS.finditer(comment[1]) if comment else ():
@@ -211,7 +234,7 @@ def words() -> Iterator[Finding]:
 
 def names() -> Iterator[Finding]:
     """Yield variables and arguments named by a participle or a vague word."""
-    for path, _, tree in _modules():
+    for path, tree in _modules():
         for node in ast.walk(tree):
             name = (
                 node.arg
@@ -228,11 +251,20 @@ def names() -> Iterator[Finding]:
                 yield Finding("vague", path, getattr(node, "lineno", 1), name)
 
 
+def tests() -> Iterator[Finding]:
+    """Yield the tests whose names have words of `TEST_WORDS`."""
+    for path, text in _texts(TESTS):
+        for test in TEST.finditer(text):
+            for match in TEST_WORDS.finditer(test[1]):
+                line = text[: test.start()].count("\n") + 1
+                yield Finding("tests", path, line, f"{match[1]} in {test[1]}")
+
+
 def modules() -> Iterator[Finding]:
     """Yield modules and classes whose names are not unique enough."""
     by_name: dict[str, list[Path]] = {}
     classes: dict[str, list[tuple[Path, int]]] = {}
-    for path, _, tree in _modules():
+    for path, tree in _modules():
         by_name.setdefault(path.name, []).append(path)
         for node in tree.body:
             if isinstance(node, ast.ClassDef):
@@ -263,6 +295,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     sentences,
     words,
     names,
+    tests,
     modules,
     subjects,
 )
