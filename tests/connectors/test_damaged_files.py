@@ -153,7 +153,7 @@ def test_any_damage_to_a_file_is_reported_by_our_error_or_rows_are_read(
 
 @pytest.mark.parametrize("damage", ["cut", "zeros behind", "no blocks", "mark"])
 @pytest.mark.parametrize("kind", ["manifest list", "manifest"])
-def test_a_manifest_that_lost_its_end_is_refused_by_name_and_does_not_hide_files(
+def test_a_truncated_manifest_is_refused_by_name_and_does_not_hide_files(
     tmp_path: Path, kind: str, damage: str
 ) -> None:
     read = iceberg_table(tmp_path)

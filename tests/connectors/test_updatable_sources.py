@@ -282,7 +282,7 @@ def test_hives_row_id_for_update_carries_the_data_columns_that_are_not_updated(
     store.connector.rollback(transaction)
 
 
-def test_unique_values_that_pass_from_row_to_row_are_left_to_the_other_flow(tmp_path: Path) -> None:
+def test_unique_values_that_move_between_rows_are_left_to_the_other_flow(tmp_path: Path) -> None:
     store = Store(SqliteConnector(tmp_path / "x.db", create=True), "main", {"primary_key": ["id"]})
     transaction = store.connector.begin_transaction()
     metadata, session = store.connector.get_metadata(transaction), store.session()

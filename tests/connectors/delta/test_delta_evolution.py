@@ -116,7 +116,7 @@ def columns(engine: Engine) -> dict[str, str]:
     return {row["Column"]: row["Type"] for row in table.to_pylist()}
 
 
-def test_columns_fields_and_types_come_with_the_rows_in_one_version(
+def test_columns_fields_and_types_are_added_with_the_rows_in_one_version(
     engine: Engine, folder: Path
 ) -> None:
     engine.run(f"CREATE TABLE {NAME} {NESTED} {WIDENING}")

@@ -41,7 +41,7 @@ def test_tables_of_the_connected_folder_are_those_of_the_schema_default(
     assert not (lake / "customers").exists()
 
 
-def test_a_table_of_the_folder_default_comes_first(lake: Path) -> None:
+def test_a_table_of_the_folder_default_has_precedence(lake: Path) -> None:
     inner = lake / "default" / "customers"
     write_deltalake(inner, CUSTOMERS)
     folders = Folders(lake)

@@ -83,7 +83,7 @@ class DeltaUnderTest(TableUnderTest):
         return mine
 
 
-def test_random_statements_on_delta_tables_end_as_the_oracle_says(
+def test_random_statements_on_delta_tables_end_like_in_the_oracle(
     spark: Any, tmp_path: Path
 ) -> None:
     store = DeltaConnector(tmp_path)

@@ -50,7 +50,7 @@ def value(text: str) -> Any:
 
 
 @pytest.mark.parametrize(("kind", "version"), KNOWN)
-def test_a_value_goes_into_the_bucket_that_trino_wrote_it_to(kind: str, version: int) -> None:
+def test_a_value_is_in_the_bucket_of_trino(kind: str, version: int) -> None:
     types = types_of(kind)
     vectors = VECTORS[kind][str(version)]
     rows = [

@@ -40,7 +40,7 @@ def changed_table(tmp_path: Path, **properties: Any) -> HiveAcidConnector:
 
 @pytest.mark.parametrize("properties", LAYOUTS)
 @pytest.mark.parametrize("major", [True, False])
-def test_rows_and_row_ids_stay_and_old_directories_may_go(
+def test_rows_and_row_ids_stay_and_old_directories_are_removable(
     tmp_path: Path, properties: dict[str, Any], major: bool
 ) -> None:
     store = changed_table(tmp_path, **properties)

@@ -76,7 +76,7 @@ def refused(code: str, action: Callable[[], object]) -> RowMergeError:
 
 @pytest.mark.parametrize("first", [True, False])
 @pytest.mark.parametrize("second", [True, False])
-def test_a_second_compaction_is_refused_and_inserts_go_on(
+def test_a_second_compaction_is_refused_and_inserts_continue(
     store: HiveAcidConnector,
     monkeypatch: pytest.MonkeyPatch,
     impatient: None,
@@ -153,7 +153,7 @@ def test_nothing_is_seen_before_the_commit_and_the_cleaner_leaves_it(
     }
 
 
-def test_a_compaction_whose_process_has_died_is_taken_over_and_its_results_are_orphans(
+def test_a_compaction_of_a_dead_process_is_taken_over_and_its_results_are_orphans(
     store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = contents(store)
@@ -256,7 +256,7 @@ def test_a_process_killed_between_the_moves_leaves_the_rows_unchanged(
 
 @pytest.mark.long
 @pytest.mark.parametrize("major", [True, False])
-def test_after_a_fault_at_any_point_the_rows_are_there_once_and_nothing_is_left(
+def test_the_rows_are_stored_once_without_leftovers_after_a_fault_at_any_point(
     tmp_path: Path, major: bool
 ) -> None:
     trials = Trials(tmp_path, lambda store: store.compact("default", "t", major=major))

@@ -63,7 +63,7 @@ def test_a_folder_that_another_table_has_is_not_registered(tmp_path: Path, place
     assert [table.table for table in store.metastore.list_tables()] == ["t"]
 
 
-def test_a_table_of_another_metastore_is_not_registered_until_it_is_taken_out_there(
+def test_a_table_of_another_metastore_is_not_registered_until_it_is_unregistered_there(
     tmp_path: Path,
 ) -> None:
     store, other = make_table(tmp_path), HiveAcidConnector(tmp_path / "other")
@@ -176,7 +176,7 @@ def test_the_folder_of_a_dropped_table_that_was_not_removed_is_an_orphan(
     assert list(store.warehouse.iterdir()) == []
 
 
-def test_a_table_that_is_called_like_a_folder_of_a_schema_has_another_one(tmp_path: Path) -> None:
+def test_a_table_named_like_a_folder_of_a_schema_gets_another_folder(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     create(store, SchemaTableName("default", "s.db"))
     transaction = store.begin_transaction()

@@ -295,7 +295,7 @@ def test_rows_of_a_table_that_is_not_transactional_are_read_and_not_changed(tmp_
     )
 
 
-def test_a_name_or_a_folder_that_is_taken_is_refused(tmp_path: Path) -> None:
+def test_an_existing_name_or_folder_is_refused(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     delta(tmp_path / "t", "delta_0000001_0000001_0000", 1, 1)
     refused(

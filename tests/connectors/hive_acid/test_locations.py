@@ -142,7 +142,7 @@ def test_a_link_in_place_of_a_managed_table_is_dropped_without_its_target(tmp_pa
     }
 
 
-def test_links_to_deltas_are_left_where_they_are(tmp_path: Path) -> None:
+def test_links_to_deltas_are_not_touched(tmp_path: Path) -> None:
     delta(tmp_path / "elsewhere", "delta_0000001_0000001_0000", 1, 1)
     delta(tmp_path / "t", "delta_0000002_0000002_0000", 2, 2)
     (tmp_path / "t" / "delta_0000001_0000001_0000").symlink_to(

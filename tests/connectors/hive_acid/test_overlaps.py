@@ -185,7 +185,7 @@ def test_compactions_of_another_metastore_count_regardless_of_their_numbers(tmp_
     assert store.orphans() == []
 
 
-def test_a_metastore_of_the_time_before_compactions_were_recorded_keeps_its_registered_tables(
+def test_a_metastore_older_than_the_record_of_compactions_keeps_its_registered_tables(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "t").mkdir()

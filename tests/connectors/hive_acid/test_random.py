@@ -179,7 +179,7 @@ def fits(check: Any, name: str, kind: Any) -> bool:
     return True
 
 
-def test_random_statements_on_hive_tables_end_as_the_oracle_says(
+def test_random_statements_on_hive_tables_end_like_in_the_oracle(
     spark: Any, tmp_path: Path
 ) -> None:
     store = HiveAcidConnector(tmp_path)

@@ -152,7 +152,7 @@ def test_an_interrupt_while_a_transaction_begins_leaves_none_open(
 
 @pytest.mark.parametrize("after", [True, False])
 @pytest.mark.parametrize("name", ["place", "note_creation"])
-def test_an_interrupt_while_a_table_is_made_leaves_no_folder(
+def test_an_interrupt_while_a_table_is_created_leaves_no_folder(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, after: bool
 ) -> None:
     store = HiveAcidConnector(tmp_path)
@@ -182,7 +182,7 @@ def test_a_table_under_creation_is_not_an_orphan_of_another_process(tmp_path: Pa
     assert contents(other) == []
 
 
-def test_files_of_a_statement_that_begins_while_orphans_are_looked_for_stay(
+def test_files_of_a_statement_that_begins_during_a_search_for_orphans_stay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store, other = make_table(tmp_path), HiveAcidConnector(tmp_path)
@@ -237,7 +237,7 @@ def test_the_note_of_a_drop_that_was_killed_before_its_commit_is_an_orphan(
     assert survivor.orphans() == []
 
 
-def test_a_drop_that_fails_leaves_a_table_that_may_be_taken_out(
+def test_a_failed_drop_leaves_a_table_that_can_be_unregistered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = make_table(tmp_path)
@@ -342,7 +342,7 @@ def losing_commits(monkeypatch: pytest.MonkeyPatch, *, lands: bool) -> list[str]
     return made
 
 
-def test_a_metastore_that_is_silent_after_a_drop_makes_no_failure_of_it(
+def test_a_metastore_that_is_silent_after_a_drop_does_not_make_it_a_failure(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = make_table(tmp_path)

@@ -82,7 +82,9 @@ def test_a_sample_yields_the_recorded_rows_from_the_recorded_files(
 
 
 @pytest.mark.parametrize("sample", ["types", "part", "ctas"])
-def test_every_column_alone_has_the_values_it_has_among_all(tmp_path: Path, sample: str) -> None:
+def test_every_single_column_has_the_values_that_it_has_among_all(
+    tmp_path: Path, sample: str
+) -> None:
     connector, expected = registered(tmp_path, sample)
     rows = [row for _, row in read(connector)]
     for place, (name, _) in enumerate(expected["columns"]):

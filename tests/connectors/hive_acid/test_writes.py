@@ -61,7 +61,7 @@ def test_files_carry_the_metadata_that_hive_3_needs(tmp_path: Path) -> None:
     assert found["delete_delta_0000002_0000002_0000"][b"hive.acid.stats"] == b"0,0,1"
 
 
-def test_delete_events_are_sorted_written_once_and_lie_in_the_file_named_like_the_data_file(
+def test_delete_events_are_sorted_written_once_and_in_the_file_named_like_the_data_file(
     tmp_path: Path,
 ) -> None:
     store = make_table(tmp_path, bucketed_by=("id",), bucket_count=4)
@@ -100,7 +100,7 @@ def test_writers_of_a_table_without_layout_take_statement_numbers_of_their_own(
     assert contents(store) == [B]
 
 
-def test_writers_that_took_the_same_number_get_different_ones_at_the_end(tmp_path: Path) -> None:
+def test_writers_with_the_same_number_get_different_ones_at_the_end(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     statement = Statement(store)
     statement.stage([])
@@ -134,7 +134,7 @@ def test_more_files_of_a_place_than_hive_has_numbers_for_are_an_error(
     assert contents(store) == [A, B]
 
 
-def test_null_and_odd_partition_values_come_back(tmp_path: Path) -> None:
+def test_null_and_odd_partition_values_are_read_back(tmp_path: Path) -> None:
     store = make_table(
         tmp_path,
         (("id", "bigint"), ("p", "varchar"), ("d", "date"), ("n", "decimal(5,2)")),

@@ -14,7 +14,7 @@ from rowmerge_nb import ConnectorError, IcebergConnector
 from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
 
 
-def test_an_interrupt_while_the_catalog_is_read_leaves_no_lock_while_it_is_kept(
+def test_an_interrupt_while_the_catalog_is_read_leaves_no_lock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with closing(IcebergConnector(tmp_path)) as store:

@@ -121,7 +121,7 @@ CONFLICTS: list[tuple[Callable[[IcebergConnector], None], str]] = [
     CONFLICTS,
     ids=["deletes", "removes", "evolves", "repartitions", "replaces", "drops"],
 )
-def test_a_commit_in_the_way_is_a_conflict_and_never_a_lost_update(
+def test_a_conflicting_commit_is_a_conflict_and_never_a_lost_update(
     tmp_path: Path, other: Callable[[IcebergConnector], None], why: str, level: str
 ) -> None:
     store = make_table(tmp_path, isolation_level=level)
@@ -211,7 +211,7 @@ def test_equality_deletes_of_another_engine_are_a_conflict(tmp_path: Path) -> No
     refused(statement, "another commit deleted rows of data file")
 
 
-def test_a_commit_that_comes_between_is_answered_by_another_try_or_by_a_conflict(
+def test_a_commit_in_between_leads_to_another_try_or_a_conflict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The other commit follows the check, so that only the catalog notices."""
@@ -647,7 +647,7 @@ def test_attempts_that_no_fragment_names_do_not_count_and_are_removed_with_the_c
     assert len(files(store)) == 3
 
 
-def test_files_that_are_not_on_the_local_disk_go_through_pyiceberg(
+def test_files_outside_the_local_disk_go_through_pyiceberg(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for module in ("files", "housekeeping"):

@@ -115,7 +115,7 @@ def test_a_folder_under_removal_by_a_process_is_not_an_orphan(
 
 
 @pytest.mark.parametrize("way", ["dropped", "refused", "registered", "adopted"])
-def test_a_table_that_was_taken_out_of_its_catalog_by_others_stays(
+def test_a_table_unregistered_by_another_program_stays(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     folder, metadata = folder_of(store), table(store).metadata_location
@@ -156,7 +156,7 @@ def test_a_dropped_table_s_folder_stays_while_another_table_has_files_in_it(
     assert contents(store, NEW) == [(1, "a", "x")]
 
 
-def test_a_table_of_the_same_name_is_made_and_dropped_after_a_killed_drop(
+def test_a_table_of_the_same_name_is_created_and_dropped_after_a_killed_drop(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = folder_of(store)

@@ -48,7 +48,7 @@ def table_of(engine: Engine, name: str) -> Any:
 @pytest.mark.parametrize(
     "partitioning", ["", "'address'", "'bucket(customer, 4)', 'truncate(address, 1)'"]
 )
-def test_the_document_s_merge_in_both_eras_makes_one_snapshot_that_pyiceberg_reads_alike(
+def test_the_document_s_merge_in_both_eras_creates_one_snapshot_that_pyiceberg_reads_alike(
     lake: Engine, era: str, partitioning: str
 ) -> None:
     made = f"WITH (partitioning = ARRAY[{partitioning}])" if partitioning else ""
@@ -145,7 +145,7 @@ def test_partitions_of_years_beyond_the_range_of_python_are_written_changed_and_
     assert found.column("d").to_pylist() == ["-0001-01-02", "2024-02-29"]
 
 
-def test_a_small_merge_makes_one_data_file_and_one_delete_file_per_file_that_it_touches(
+def test_a_small_merge_creates_one_data_file_and_one_delete_file_per_touched_file(
     lake: Engine, spark: Any
 ) -> None:
     lake.run("CREATE TABLE t (id bigint, v varchar)")

@@ -94,7 +94,7 @@ def test_parts_of_nested_columns_get_the_ids_of_the_commit(tmp_path: Path, kind:
     assert contents(store)[-1] == by_pyiceberg(store)[-1] == (7, "new", "x", value)
 
 
-def test_a_commit_that_comes_between_is_answered_by_another_try_with_the_columns(
+def test_a_commit_in_between_leads_to_another_try_with_the_columns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path, isolation_level="snapshot")
@@ -119,7 +119,7 @@ def test_a_commit_that_comes_between_is_answered_by_another_try_with_the_columns
     assert store.orphans(timedelta(0)) == []
 
 
-def test_an_alteration_that_comes_between_is_a_conflict(
+def test_an_alteration_in_between_is_a_conflict(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = filled(tmp_path)
@@ -154,7 +154,7 @@ def test_a_column_added_and_dropped_meanwhile_is_a_conflict_since_its_id_is_take
 
 
 @pytest.mark.parametrize("with_rows", [True, False])
-def test_a_lost_answer_is_found_out_by_asking(
+def test_a_lost_answer_is_determined_by_a_query(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, with_rows: bool
 ) -> None:
     store = filled(tmp_path)
@@ -197,7 +197,7 @@ def test_a_refusal_of_the_catalog_leaves_columns_rows_and_files_unchanged(
         assert store.orphans(timedelta(0)) == []
 
 
-def test_undoing_it_takes_columns_and_rows_back_by_one_commit(tmp_path: Path) -> None:
+def test_undoing_it_removes_columns_and_rows_by_one_commit(tmp_path: Path) -> None:
     store = filled(tmp_path)
     before = table(store).metadata
     staged(store).commit()
@@ -228,7 +228,7 @@ def test_undoing_it_is_a_conflict_if_another_session_has_altered_the_columns(
     assert [len(row) for row in contents(store)] == [5, 5, 5]
 
 
-def test_undoing_the_first_rows_of_a_table_takes_the_column_back_too(tmp_path: Path) -> None:
+def test_undoing_the_first_rows_of_a_table_removes_the_column_too(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     statement = evolving(store)
     statement.stage([(1, None, 1, "new", "x", "b")])

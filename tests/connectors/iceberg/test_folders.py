@@ -92,7 +92,7 @@ def table_of(store: IcebergConnector, name: SchemaTableName = NAME) -> Any:
     return store.catalog.load_table((name.schema, name.table))
 
 
-def test_no_table_is_made_where_files_are(tmp_path: Path) -> None:
+def test_no_table_is_created_in_a_folder_with_files(tmp_path: Path) -> None:
     with closing(make_table(tmp_path)) as store:
         insert(store, rows(1))
         place = table_of(store).location()
@@ -211,7 +211,9 @@ def test_a_copy_of_a_warehouse_reads_the_tables_of_the_original_and_changes_none
         assert first.orphans(timedelta()) == []
 
 
-def test_a_warehouse_that_was_moved_says_which_link_brings_its_tables_back(tmp_path: Path) -> None:
+def test_the_error_about_a_moved_warehouse_names_the_link_that_restores_its_tables(
+    tmp_path: Path,
+) -> None:
     with closing(make_table(tmp_path / "first")) as first:
         insert(first, rows(1, 2))
     (tmp_path / "first").rename(tmp_path / "second")
@@ -272,7 +274,7 @@ def test_files_of_a_table_within_the_folder_of_another_one_are_not_orphans(
 
 
 @pytest.mark.parametrize("former", [False, True], ids=["now", "formerly"])
-def test_files_that_a_table_writes_into_the_folder_of_another_one_outlive_that(
+def test_files_that_a_table_writes_into_the_folder_of_another_one_outlive_that_table(
     tmp_path: Path, former: bool
 ) -> None:
     with closing(make_table(tmp_path)) as store:

@@ -65,7 +65,7 @@ def test_hidden_columns_are_read_only_by_name(
         ),
     ],
 )
-def test_rows_are_changed_by_where_they_lie(
+def test_rows_are_changed_by_their_location(
     lake: Engine, statement: str, left: list[tuple[Any, ...]]
 ) -> None:
     lake.run("CREATE OR REPLACE TABLE u AS SELECT id, v FROM t")

@@ -89,7 +89,9 @@ VALUES = ("", "x", "-5", "9" * 40, "nonsense://a/b", "truncate(0)")
         "gc.enabled",
     ],
 )
-def test_no_value_of_a_property_makes_an_internal_error(store: IcebergConnector, name: str) -> None:
+def test_no_value_of_a_property_causes_an_internal_error(
+    store: IcebergConnector, name: str
+) -> None:
     for value in VALUES:
         set_by_another_engine(store, name, value)
         attempt(lambda: insert(store, rows(4)))
@@ -126,7 +128,7 @@ def set_by_another_engine(store: IcebergConnector, name: str, value: str) -> Non
     ["nonsense://x/y", "s3x://bucket/folder", "relative", "file://host/x", "s3://b/a#b", "/a\0b"],
 )
 @pytest.mark.parametrize("how", ["create", "replace", "set properties"])
-def test_a_data_location_that_cannot_be_looked_at_is_refused_when_it_is_set(
+def test_an_inaccessible_data_location_is_refused_when_it_is_set(
     store: IcebergConnector, tmp_path: Path, location: str, how: str
 ) -> None:
     properties = {"object_store_layout_enabled": True, "data_location": location}
@@ -302,7 +304,7 @@ def expire(store: IcebergConnector) -> None:
 @pytest.mark.parametrize(
     "method", ["list_namespaces", "load_table", "list_tables", "create_table_transaction"]
 )
-def test_a_catalog_that_does_not_answer_makes_no_internal_error(
+def test_an_unresponsive_catalog_causes_no_internal_error(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, method: str
 ) -> None:
     def silent(*_: Any, **__: Any) -> None:

@@ -272,7 +272,7 @@ def test_a_note_is_renewed_while_its_statement_runs_and_not_recreated(
     statement.rollback()
 
 
-def test_tasks_that_have_not_noticed_the_end_of_their_statement_leave_nothing(
+def test_tasks_that_did_not_notice_the_end_of_their_statement_leave_nothing(
     store: IcebergConnector, tmp_path: Path
 ) -> None:
     before = {path for path in tmp_path.rglob("*") if path.is_file()}
@@ -377,7 +377,7 @@ def test_a_metadata_file_of_a_commit_that_failed_is_removed(
     assert {path for path in tmp_path.rglob("*") if path.is_file()} == before
 
 
-def test_a_change_whose_answer_was_lost_counts_although_another_one_has_followed(
+def test_a_change_with_a_lost_answer_counts_even_if_another_one_followed(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     statement = Statement(store)
@@ -438,7 +438,7 @@ def test_the_folder_of_a_creation_that_was_killed_at_the_catalog_is_an_orphan(
 
 
 @pytest.mark.parametrize("kind", ["comment", "rollback_to_snapshot", "truncate"])
-def test_the_metadata_file_of_a_commit_that_was_killed_goes_at_once(
+def test_the_metadata_file_of_a_killed_commit_is_removed_at_once(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str
 ) -> None:
     from sqlalchemy.orm import Session

@@ -78,7 +78,7 @@ class LakeUnderTest(TableUnderTest):
         pytest.param("copy-on-write", 3, marks=pytest.mark.long),
     ],
 )
-def test_random_statements_on_iceberg_tables_end_as_the_oracle_says(
+def test_random_statements_on_iceberg_tables_end_like_in_the_oracle(
     spark: Any, tmp_path: Path, mode: str, version: int
 ) -> None:
     store = IcebergConnector(tmp_path)

@@ -278,7 +278,7 @@ def test_a_snapshot_that_expires_at_the_last_moment_is_not_an_internal_error(
     assert [row[0] for row in contents(store)] == [0, 1, 2]
 
 
-def test_orphans_are_looked_for_while_snapshots_expire(
+def test_orphans_are_searched_while_snapshots_expire(
     store: IcebergConnector, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     insert(store, rows(1))
@@ -297,7 +297,7 @@ def test_orphans_are_looked_for_while_snapshots_expire(
 
 
 @pytest.mark.parametrize("change", ["drop", "rename", "create schema", "drop schema"])
-def test_a_change_whose_answer_was_lost_is_there(
+def test_a_change_with_a_lost_answer_exists(
     store: IcebergConnector, monkeypatch: pytest.MonkeyPatch, change: str
 ) -> None:
     from rowmerge_nb.spi.alterations import RenameTable

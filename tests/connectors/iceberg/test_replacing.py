@@ -76,7 +76,7 @@ def test_a_replaced_table_is_empty_and_keeps_its_identity_its_folder_and_its_sna
 
 
 @pytest.mark.on_spark
-def test_table_and_rows_come_by_one_commit_and_may_be_those_of_the_table_itself(
+def test_table_and_rows_are_replaced_by_one_commit_and_may_be_those_of_the_table_itself(
     lake: Engine,
 ) -> None:
     before = len(table(lake).snapshots())

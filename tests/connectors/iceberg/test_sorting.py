@@ -37,7 +37,9 @@ def shown(engine: Engine, table: str) -> str:
     return str(engine.run(f"SHOW CREATE TABLE {table}").explained)
 
 
-def test_the_rows_of_every_file_are_sorted_by_what_the_table_says_at_the_time(lake: Engine) -> None:
+def test_the_rows_of_every_file_are_sorted_by_the_order_of_the_table_at_the_time(
+    lake: Engine,
+) -> None:
     lake.run(
         "CREATE TABLE t (d double, \"A b\" varchar) WITH (sorted_by = ARRAY['d DESC', '\"a b\" nulls last'])"
     )
@@ -64,7 +66,7 @@ def test_the_rows_of_every_file_are_sorted_by_what_the_table_says_at_the_time(la
     assert "max_commit_retry = 4" in shown(lake, "t")
 
 
-def test_files_lie_where_the_layout_of_object_stores_puts_them(
+def test_files_are_at_the_locations_of_the_object_store_layout(
     lake: Engine, tmp_path: Path
 ) -> None:
     lake.run(
@@ -109,7 +111,7 @@ def test_files_lie_where_the_layout_of_object_stores_puts_them(
         ),
     ],
 )
-def test_a_property_that_makes_no_sense_is_refused_as_trino_does(
+def test_a_senseless_property_is_refused_as_in_trino(
     lake: Engine, given: str, code: str, message: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

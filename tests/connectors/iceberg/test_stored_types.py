@@ -92,7 +92,7 @@ def table_of(tmp_path: Path, *fields: t.NestedField, **properties: Any) -> Icebe
 
 
 @pytest.mark.parametrize("nesting", NESTINGS)
-def test_every_type_comes_back_from_every_reader_at_every_depth(
+def test_every_type_is_read_back_by_every_reader_at_every_depth(
     tmp_path: Path, nesting: str
 ) -> None:
     kind_of, value_of = NESTINGS[nesting]

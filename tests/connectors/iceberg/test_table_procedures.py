@@ -146,7 +146,7 @@ def test_expired_snapshots_are_removed_with_their_exclusive_files(
     )  # the list, the added file, and the removed rows of two
 
 
-def test_files_that_another_table_knows_stay_when_snapshots_expire(
+def test_files_known_to_another_table_stay_when_snapshots_expire(
     lake: Engine, tmp_path: Path
 ) -> None:
     lake.run_script("CREATE TABLE t (id integer); INSERT INTO t VALUES 1, 2")

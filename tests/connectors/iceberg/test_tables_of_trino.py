@@ -85,7 +85,7 @@ def test_rows_and_their_lineage_are_those_that_trino_reads(
 
 @pytest.mark.parametrize("mode", ["merge-on-read", "copy-on-write"])
 @pytest.mark.parametrize("name", TABLES)
-def test_rows_of_trino_keep_their_ids_when_they_are_changed(
+def test_changed_rows_of_trino_keep_their_ids(
     tmp_path: Path, name: str, mode: str, answers: dict[str, Any]
 ) -> None:
     store = adopt(tmp_path, name, answers)

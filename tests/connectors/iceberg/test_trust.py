@@ -112,7 +112,7 @@ def test_no_class_that_a_table_names_is_imported_by_any_statement(
         assert properties["commit.retry.num-retries"] == "3"
 
 
-def test_the_classes_of_a_table_can_be_taken_out_and_set_without_being_imported(
+def test_the_classes_of_a_table_can_be_removed_and_set_without_being_imported(
     tmp_path: Path, hostile: Callable[[], bool]
 ) -> None:
     with closing(make_table(tmp_path / "w")) as store:
@@ -194,7 +194,7 @@ def test_files_are_neither_read_nor_written_nor_removed_where_the_configuration_
 @pytest.mark.parametrize(
     "of", ["manifest-list", "write.data.path", "write.metadata.path", "location"]
 )
-def test_no_server_is_asked_that_only_a_table_s_metadata_names(
+def test_no_server_is_contacted_that_only_a_tables_metadata_names(
     tmp_path: Path, server: tuple[int, Callable[[], bool]], location: str, of: str
 ) -> None:
     port, was_asked = server
@@ -252,7 +252,7 @@ def test_the_entry_of_a_warehouse_s_file_does_not_name_a_server_either(
 
 
 @pytest.mark.not_quick
-def test_a_server_is_asked_that_the_catalog_s_configuration_names(
+def test_a_server_named_by_the_catalogs_configuration_is_contacted(
     tmp_path: Path, server: tuple[int, Callable[[], bool]]
 ) -> None:
     port, was_asked = server

@@ -108,7 +108,7 @@ DAMAGES: dict[str, Callable[[IcebergConnector], object]] = {
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
-def test_a_table_that_cannot_be_read_keeps_no_other_one_from_being_cleaned(
+def test_an_unreadable_table_does_not_prevent_the_cleaning_of_others(
     store: IcebergConnector, damage: str
 ) -> None:
     good, bad = old_file(folder_of(store)), old_file(folder_of(store, BAD))
@@ -182,7 +182,7 @@ def test_orphans_of_a_table_that_cannot_be_read_itself_are_not_removed(
     assert bad.exists()
 
 
-def test_files_of_a_table_that_cannot_be_read_stay_in_the_folder_of_another_one(
+def test_files_of_an_unreadable_table_stay_in_the_folder_of_another_one(
     store: IcebergConnector, tmp_path: Path
 ) -> None:
     inner = old_file(folder_of(store) / "data" / "inner")
@@ -199,7 +199,7 @@ def test_files_of_a_table_that_cannot_be_read_stay_in_the_folder_of_another_one(
 
 
 @pytest.mark.parametrize("below", ["", "/data", "/.."])
-def test_a_table_that_cannot_be_read_does_not_claim_the_folder_of_another_one(
+def test_an_unreadable_table_does_not_claim_the_folder_of_another_one(
     store: IcebergConnector, below: str
 ) -> None:
     good = old_file(folder_of(store))

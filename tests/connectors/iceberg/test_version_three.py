@@ -248,7 +248,7 @@ def test_an_upgrade_conflicts_with_a_running_delete(tmp_path: Path) -> None:
     assert ids(store) == [2, 3]
 
 
-def test_files_get_row_ids_which_all_later_commits_keep(store: IcebergConnector) -> None:
+def test_files_get_row_ids_that_all_later_commits_keep(store: IcebergConnector) -> None:
     expected = {key: (key - 1, 2 + (key - 1) // 3) for key in range(1, 10)}
     assert lineage(store) == expected
     delete(store, 5)
@@ -288,7 +288,7 @@ def test_an_upgraded_table_gets_row_ids_with_its_next_commit(tmp_path: Path) -> 
     assert lineage(store) == before
 
 
-def test_copies_keep_their_lineage_and_take_no_vectors_along(tmp_path: Path) -> None:
+def test_copies_keep_their_lineage_but_have_no_vectors(tmp_path: Path) -> None:
     properties = {"write.merge.mode": "copy-on-write"}
     store = make_table(tmp_path, format_version=3)
     insert(store, rows(1, 2, 3))

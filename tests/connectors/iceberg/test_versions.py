@@ -318,7 +318,7 @@ def test_a_statement_that_read_a_table_restored_meanwhile_is_refused(store: Any)
     assert contents(store) == [(1, "a", "x"), (2, "a", "x")]
 
 
-def test_a_commit_whose_answer_was_lost_is_looked_up_in_the_log(
+def test_a_commit_with_a_lost_answer_is_looked_up_in_the_log(
     store: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit = type(store.catalog).commit_table

@@ -132,7 +132,7 @@ def test_bounds_and_counts_are_in_the_manifests(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("count", "wanted"), [(20_000, {"p"}), (100, {"id", "v", "p"})])
-def test_columns_whose_values_repeat_have_dictionaries_and_others_where_a_file_is_small(
+def test_columns_with_repeated_values_have_dictionaries_and_others_in_small_files(
     tmp_path: Path, count: int, wanted: set[str]
 ) -> None:
     store = make_table(tmp_path)
@@ -152,7 +152,7 @@ def test_columns_whose_values_repeat_have_dictionaries_and_others_where_a_file_i
     assert len(by_pyiceberg(store)) == count
 
 
-def test_a_statement_makes_one_snapshot_whose_summary_counts_what_it_did(tmp_path: Path) -> None:
+def test_a_statement_creates_one_snapshot_whose_summary_counts_its_changes(tmp_path: Path) -> None:
     store = make_table(tmp_path, partitioning=("p",))
     insert(store, {"id": [1, 2, 3], "v": ["a"] * 3, "p": ["x", "x", "y"]})
     summaries = [table(store).current_snapshot().summary]
@@ -495,7 +495,7 @@ def test_directories_may_have_names_that_addresses_would_take_apart(
     assert (tmp_path / name / "catalog.sqlite").exists()
 
 
-def test_a_catalog_of_pyiceberg_s_may_be_given_or_named(tmp_path: Path) -> None:
+def test_a_catalog_of_pyiceberg_may_be_passed_or_named(tmp_path: Path) -> None:
     store = make_table(tmp_path)
     insert(store, rows(1))
     properties = {

@@ -141,7 +141,7 @@ TRIGGERS = {
 }
 
 
-def test_an_exchange_that_a_trigger_would_take_for_rows_that_go_is_refused(
+def test_an_exchange_that_a_trigger_would_see_as_deletes_is_refused(
     database: Database,
 ) -> None:
     database.sql(
@@ -521,7 +521,7 @@ def test_wrong_table_properties_are_refused(database: Database, properties: Any,
 
 
 @pytest.mark.parametrize("action", ["CASCADE", "SET NULL", "SET DEFAULT", "NO ACTION"])
-def test_a_table_whose_rows_others_refer_to_is_neither_dropped_nor_truncated(
+def test_a_table_referenced_by_other_rows_is_neither_dropped_nor_truncated(
     database: Database, action: str
 ) -> None:
     database.sql(
@@ -568,7 +568,7 @@ def test_tables_are_listed_dropped_and_truncated(shelf: Database) -> None:
     shelf.connector.close()
 
 
-def test_only_wanted_columns_are_read_in_their_order(shelf: Database) -> None:
+def test_only_requested_columns_are_read_in_their_order(shelf: Database) -> None:
     statement = Statement(shelf, "SHELF".lower())
     assert statement.read("Bin No").to_pydict() == {"Bin No": ["A1", "A2", None, "B1"]}
     statement.commit()
@@ -631,7 +631,7 @@ def test_leftovers_of_a_driver_that_died_are_listed_and_removed(shelf: Database)
 @settings(
     max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_any_changes_leave_what_they_would_leave_of_a_dictionary(
+def test_any_changes_have_the_same_result_as_on_a_dictionary(
     database: Database, data: st.DataObject
 ) -> None:
     database.sql("DROP TABLE IF EXISTS shelf", "CREATE TABLE shelf (sku int PRIMARY KEY, qty int)")

@@ -112,7 +112,7 @@ def test_statements_of_all_kinds(engine: Engine, database: Database) -> None:
     assert database.leftovers() == []
 
 
-def test_schemas_are_made_and_removed_where_there_are_several(
+def test_schemas_are_created_and_removed_in_databases_with_several(
     engine: Engine, database: Database
 ) -> None:
     if database.kind == "sqlite":

@@ -239,7 +239,7 @@ def test_columns_of_sqlite_with_their_own_collation_are_ordered_by_bytes_anyway(
 
 
 @pytest.mark.parametrize("kind", ["timestamp", "date", "timestamptz"])
-def test_moments_that_others_have_written_in_other_forms_are_found(
+def test_moments_written_by_other_programs_in_other_forms_are_found(
     lite: Database, kind: str
 ) -> None:
     written = {
@@ -303,7 +303,7 @@ def test_an_empty_domain_reads_nothing_and_a_long_list_becomes_a_range(database:
     statement.rollback()
 
 
-def test_the_rows_of_a_known_key_are_read_at_once_and_in_the_order_of_the_table(
+def test_the_rows_of_known_keys_are_read_at_once_and_in_the_order_of_the_table(
     database: Database, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr(sqlite, "SPLIT_ROWS", 1_000)
@@ -344,7 +344,7 @@ def test_the_rows_of_a_known_key_are_read_at_once_and_in_the_order_of_the_table(
     statement.rollback()
 
 
-def test_misfits_outside_of_what_matters_are_not_looked_at(lite: Database) -> None:
+def test_irrelevant_misfits_are_not_read(lite: Database) -> None:
     lite.sql(
         "CREATE TABLE t (id int PRIMARY KEY, v int)", "INSERT INTO t VALUES (1, 5), (2, 'abc')"
     )
@@ -388,7 +388,7 @@ def test_a_table_without_rowids_is_cut_by_its_key_and_a_column_may_be_named_rowi
         Statement(lite, "w").read()
 
 
-def test_decimals_that_sqlite_does_not_keep_exactly_are_not_compared(lite: Database) -> None:
+def test_decimals_that_sqlite_stores_inexactly_are_not_compared(lite: Database) -> None:
     lite.sql("CREATE TABLE t (id int PRIMARY KEY, wide decimal(20,2), bare numeric, ok double)")
     columns = {column.name: column for column in Statement(lite, "t").handle.columns}
     known = {

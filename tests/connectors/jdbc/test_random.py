@@ -88,7 +88,7 @@ class StoreUnderTest(TableUnderTest):
         return naming_inserted_columns(replace(scenario, settings=settings))
 
 
-def test_random_statements_on_a_database_end_as_the_oracle_says(
+def test_random_statements_on_a_database_end_like_in_the_oracle(
     spark: Any, database: Database
 ) -> None:
     agree_with_the_oracle(

@@ -91,7 +91,7 @@ def test_inserts_deletes_and_updates_become_visible_with_the_commit() -> None:
     assert store.read(NAME, 1).num_rows == 4
 
 
-def test_the_halves_of_an_update_in_the_current_era_are_taken_too() -> None:
+def test_the_halves_of_an_update_in_the_current_era_are_accepted_too() -> None:
     store = connector()
     page = sink_page([(0, None, 5, 1), (1, "moved", 4, None)])
     page = page.add_column(3, "case_number", pa.array([0, 0], pa.int32()))
@@ -176,7 +176,9 @@ def test_changes_agree_with_a_list_of_rows(
     )
 
 
-def test_large_tables_are_read_from_files_and_small_ones_carried(tmp_path: Any) -> None:
+def test_large_tables_are_read_from_files_and_small_ones_travel_with_the_task(
+    tmp_path: Any,
+) -> None:
     data = pa.table({"v": list(range(1_000_000))})
     splits = make_splits(data, lambda: tmp_path / "t.arrow")
     assert len(splits) > 1
@@ -260,7 +262,7 @@ def test_wrong_table_properties_are_refused(properties: dict[str, Any], part: st
     assert caught.value.hint
 
 
-def test_a_primary_key_refuses_nulls_and_repetition_and_keeps_the_table() -> None:
+def test_a_primary_key_refuses_nulls_and_duplicates_and_leaves_the_table_unchanged() -> None:
     store = connector(primary_key=("id",))
     with pytest.raises(RowMergeError, match="id = 3") as caught:
         merge(store, [sink_page([(3, "again", 1, None)])])

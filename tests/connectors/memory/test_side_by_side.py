@@ -74,7 +74,7 @@ def test_appends_do_not_conflict_in_any_order_of_their_calls() -> None:
         assert len(connector.versions(NAME)) == 3
 
 
-def test_an_append_survives_more_commits_than_versions_are_kept() -> None:
+def test_an_append_survives_more_commits_than_there_are_kept_versions() -> None:
     connector = store(keep=0)
     slow = Append(connector, 9)
     for key in range(1, 5):
@@ -97,7 +97,7 @@ def test_appends_of_many_threads_are_all_there() -> None:
     assert ids(connector) == list(range(9))
 
 
-def test_a_transaction_may_begin_while_another_thread_looks_for_a_version() -> None:
+def test_a_transaction_may_begin_while_another_thread_searches_a_version() -> None:
     connector = store()
 
     class Watched(Transactions[Any]):
@@ -266,7 +266,7 @@ def elsewhere() -> Any:
         )
 
 
-def test_changes_come_in_the_order_in_which_they_asked(elsewhere: Any) -> None:
+def test_changes_run_in_the_order_of_their_requests(elsewhere: Any) -> None:
     turns = Turns()
     assert elsewhere(lambda: turns.wait(NAME, 1, 0, exclusive=True))
     assert not turns.wait(NAME, 2, 0, exclusive=True)

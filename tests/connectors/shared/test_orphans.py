@@ -58,7 +58,7 @@ linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has /proc
 
 
 @linux
-def test_a_process_of_this_space_is_dead_when_its_number_is_free_or_another_ones(dead: str) -> None:
+def test_a_process_of_this_namespace_is_dead_if_its_number_is_free_or_reused(dead: str) -> None:
     assert has_died(dead)
     assert not has_died(this_process())
     later = re.sub(r"\d+$", lambda start: str(int(start[0]) - 1), this_process())
@@ -76,12 +76,12 @@ def test_a_process_of_another_container_with_this_host_name_may_live(
     assert process_name(os.getpid()).startswith(f"{socket.gethostname()}:{os.getpid()}")
 
 
-def test_the_number_of_a_process_alone_proves_nothing(dead: str) -> None:
+def test_the_number_of_a_process_proves_nothing_by_itself(dead: str) -> None:
     assert not has_died(dead.partition("/")[0])
 
 
 @linux
-def test_a_process_that_proc_hides_is_not_taken_for_dead(
+def test_a_process_hidden_by_proc_is_not_taken_for_dead(
     dead: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hidden = this_process()

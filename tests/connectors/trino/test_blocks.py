@@ -124,7 +124,7 @@ def batch(sql_type: str, values: list[Any]) -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("sql_type", VALUES)
-def test_values_of_a_type_arrive_in_java_and_come_back(sql_type: str, blocks: BlockProgram) -> None:
+def test_values_of_a_type_arrive_in_java_and_return(sql_type: str, blocks: BlockProgram) -> None:
     values, texts = VALUES[sql_type]
     header, back = blocks.round_trip(batch(sql_type, values), [sql_type])
     assert back.column(0).to_pylist() == batch(sql_type, values).column(0).to_pylist()
@@ -135,7 +135,7 @@ def test_values_of_a_type_arrive_in_java_and_come_back(sql_type: str, blocks: Bl
 
 
 @pytest.mark.parametrize("sql_type", VALUES)
-def test_nulls_slices_and_empty_pages_come_back(sql_type: str, blocks: BlockProgram) -> None:
+def test_nulls_slices_and_empty_pages_return(sql_type: str, blocks: BlockProgram) -> None:
     values, _ = VALUES[sql_type]
     long = ([*values, None] * 25)[:95]
     for start, length in ((0, 95), (3, 70), (8, 64), (1, 1), (4, 0), (0, 0)):
@@ -149,9 +149,7 @@ def test_nulls_slices_and_empty_pages_come_back(sql_type: str, blocks: BlockProg
 
 
 @pytest.mark.parametrize("sql_type", VALUES)
-def test_regions_dictionaries_and_run_lengths_come_back(
-    sql_type: str, blocks: BlockProgram
-) -> None:
+def test_regions_dictionaries_and_run_lengths_return(sql_type: str, blocks: BlockProgram) -> None:
     values, _ = VALUES[sql_type]
     long = [values[0], None, *values, None, values[1]]
     expected = batch(sql_type, long).column(0).to_pylist()
@@ -170,7 +168,7 @@ def test_regions_dictionaries_and_run_lengths_come_back(
 
 
 @pytest.mark.parametrize("sql_type", VALUES)
-def test_pages_of_nulls_alone_come_back(sql_type: str, blocks: BlockProgram) -> None:
+def test_pages_of_only_nulls_return(sql_type: str, blocks: BlockProgram) -> None:
     part = batch(sql_type, [None, None])
     header, back = blocks.round_trip(part, [sql_type])
     assert header["values"] == [[None, None]]

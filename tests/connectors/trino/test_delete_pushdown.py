@@ -28,7 +28,7 @@ def ids(engine):
     return engine.run(query).to_pandas()["id"].tolist()
 
 
-def test_a_delete_whose_condition_the_plugin_takes_is_executed_by_it(engine):
+def test_a_delete_whose_condition_the_plugin_accepts_is_executed_by_it(engine):
     result = engine.run(
         "DELETE FROM shop.default.accounts WHERE part_name IN ('b', 'c')", delete_pushdown=True
     )
@@ -61,7 +61,7 @@ def test_a_row_count_unknown_to_the_plugin_is_none(engine):
         ("part_name = 'b' AND id % 2 = 0", "more than ranges and lists of constants"),
     ],
 )
-def test_other_deletes_go_through_the_sink_and_the_report_says_why(engine, where, reason):
+def test_other_deletes_go_through_the_sink_and_the_report_names_the_reason(engine, where, reason):
     result = engine.run(f"DELETE FROM shop.default.accounts WHERE {where}", delete_pushdown=True)
     methods = [call.method for call in result.trace.calls]
     assert "finish_merge" in methods
@@ -96,7 +96,7 @@ def test_explain_shows_the_node_on_the_coordinator(engine):
     assert ids(engine) == [1, 2, 3, 4]
 
 
-def test_a_requested_check_says_that_no_page_shows_the_rows(engine):
+def test_a_requested_check_reports_that_no_page_shows_the_rows(engine):
     result = engine.run(
         "DELETE FROM shop.default.accounts WHERE part_name = 'b'",
         delete_pushdown=True,

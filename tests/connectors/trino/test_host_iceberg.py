@@ -141,7 +141,7 @@ def rows_of(table: pa.Table) -> list[tuple[Any, ...]]:
     return sorted((tuple(row.values()) for row in table.to_pylist()), key=str)
 
 
-def test_a_host_says_what_it_is(hosts: tuple[Host, Host]) -> None:
+def test_a_host_describes_itself(hosts: tuple[Host, Host]) -> None:
     ready = hosts[0].ready["ready"]
     assert ready["trino"].isdigit()
     assert ready["connector"] == "iceberg"
@@ -181,7 +181,7 @@ def test_a_table_is_created_described_and_dropped(driver: Connection) -> None:
     driver.call("rollback", transaction=number)
 
 
-def test_rows_go_in_by_a_page_sink_and_come_back(
+def test_rows_are_written_by_a_page_sink_and_read_back(
     driver: Connection, hosts: tuple[Host, Host]
 ) -> None:
     create(driver, "written")
@@ -203,7 +203,7 @@ def test_rows_go_in_by_a_page_sink_and_come_back(
     assert few.num_rows == 0
 
 
-def test_all_types_of_iceberg_come_back_from_a_table(
+def test_all_types_of_iceberg_are_read_back_from_a_table(
     driver: Connection, hosts: tuple[Host, Host]
 ) -> None:
     from rowmerge_nb.spi.types import parse_type

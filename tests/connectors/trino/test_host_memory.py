@@ -45,7 +45,7 @@ def driver(host: Host) -> Iterator[Connection]:
     host.disconnect()
 
 
-def test_rows_come_back_from_memory_and_a_table_from_a_query(driver: Connection) -> None:
+def test_rows_are_read_back_from_memory_and_a_table_from_a_query(driver: Connection) -> None:
     begun = driver.call("begin_transaction", session=SESSION)
     number, transaction = begun["transaction"], begun["handle"]
     created = driver.call(
@@ -163,7 +163,7 @@ def test_the_plugin_class_is_found_where_jars_have_no_service_file(
         ({"java_home": "/nowhere"}, "HOST_TERMINATED", "Java in /nowhere did not start"),
     ],
 )
-def test_a_host_that_cannot_start_says_why(
+def test_a_host_that_cannot_start_names_the_reason(
     settings: dict[str, object],
     code: str,
     text: str,

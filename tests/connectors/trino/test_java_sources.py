@@ -41,14 +41,14 @@ def jar_of(folder, text):
 
 
 @pytest.mark.parametrize("root", [".", "src/main/java", "shop-plugin/src/main/java"])
-def test_a_line_comes_from_a_folder_or_a_project(tmp_path, root):
+def test_a_line_is_read_from_a_folder_or_a_project(tmp_path, root):
     file = tmp_path / root / "shop" / "Sink.java"
     file.parent.mkdir(parents=True)
     file.write_text(SINK, encoding="utf-8")
     assert JavaSources(tmp_path).lines_around("Sink.java", "shop.Sink.finish", 5) == LINES
 
 
-def test_a_line_comes_from_the_first_jar_that_has_the_file(tmp_path):
+def test_a_line_is_read_from_the_first_jar_with_the_file(tmp_path):
     sources = JavaSources([tmp_path, jar_of(tmp_path, SINK)])
     assert sources.lines_around("Sink.java", "shop.Sink$Inner.lambda$finish$0", 5) == LINES
     assert sources.lines_around("Sink.java", "other.Sink.finish", 5) == ()

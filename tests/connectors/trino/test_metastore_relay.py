@@ -100,7 +100,7 @@ REQUEST = (
 )
 
 
-def test_a_call_that_hive_3_lacks_is_made_by_one_that_it_has(connected: Any) -> None:
+def test_a_call_that_hive_3_lacks_is_replaced_by_an_available_one(connected: Any) -> None:
     metastore = Metastore(alter_table_with_environment_context=STOP)
     answer = connected(metastore)("alter_table_req", 5, REQUEST)
     assert [name for name, _ in metastore.requests] == [

@@ -34,7 +34,7 @@ def page(times: int) -> pa.RecordBatch:
     return pa.RecordBatch.from_arrays(columns, names=[f"c{i}" for i in range(len(columns))])
 
 
-def test_values_of_all_types_arrive_in_java_and_come_back(older_blocks: BlockProgram) -> None:
+def test_values_of_all_types_arrive_in_java_and_return(older_blocks: BlockProgram) -> None:
     whole = page(1)
     header, back = older_blocks.round_trip(whole, TYPES)
     back.validate(full=True)
@@ -44,9 +44,7 @@ def test_values_of_all_types_arrive_in_java_and_come_back(older_blocks: BlockPro
 
 
 @pytest.mark.parametrize(("start", "length"), [(3, 70), (8, 64), (1, 1), (4, 0), (0, 3)])
-def test_slices_and_empty_pages_come_back(
-    older_blocks: BlockProgram, start: int, length: int
-) -> None:
+def test_slices_and_empty_pages_return(older_blocks: BlockProgram, start: int, length: int) -> None:
     part = page(25).slice(start, length)
     _, back = older_blocks.round_trip(part, TYPES)
     back.validate(full=True)
@@ -54,7 +52,7 @@ def test_slices_and_empty_pages_come_back(
 
 
 @pytest.mark.parametrize("form", ["region", "dictionary", "sparse", "run length"])
-def test_blocks_of_other_forms_come_back(older_blocks: BlockProgram, form: str) -> None:
+def test_blocks_of_other_forms_return(older_blocks: BlockProgram, form: str) -> None:
     whole = page(2)
     count = whole.num_rows
     indexes = {
@@ -68,7 +66,7 @@ def test_blocks_of_other_forms_come_back(older_blocks: BlockProgram, form: str) 
     assert back.to_pydict() == whole.take(pa.array(indexes)).to_pydict(), header["classes"]
 
 
-def test_pages_of_nulls_alone_come_back(older_blocks: BlockProgram) -> None:
+def test_pages_of_only_nulls_return(older_blocks: BlockProgram) -> None:
     arrays = [pa.nulls(2, parse_type(sql_type).arrow) for sql_type in TYPES]
     part = pa.RecordBatch.from_arrays(arrays, names=[f"c{i}" for i in range(len(arrays))])
     header, back = older_blocks.round_trip(part, TYPES)

@@ -61,7 +61,7 @@ def next_statement_works(shelf, rows):
         ("committed", 0, None, ""),
     ],
 )
-def test_a_process_killed_in_a_phase_is_an_error_that_says_what_has_changed(
+def test_the_error_of_a_process_killed_in_a_phase_names_what_has_changed(
     shelf, place, side, changed, call
 ):
     shelf.fill()
@@ -186,7 +186,7 @@ def interrupt_when_reached(shelf):
         ("memory", "", ["java.lang.OutOfMemoryError"], "java_options=['-Xmx2g']"),
     ],
 )
-def test_java_that_ends_itself_says_why(shelf, trouble, argument, words, hint):
+def test_a_java_that_ends_itself_names_the_reason(shelf, trouble, argument, words, hint):
     shelf.fill()
     shelf.make_trouble("storeMergedRows", trouble, argument)
     with pytest.raises(ConnectorError) as caught:

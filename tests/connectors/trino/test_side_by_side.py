@@ -40,7 +40,9 @@ def add_fake(engine: rm.Engine, name: str, folder: Path, **properties: str) -> F
     return connector
 
 
-def test_two_processes_of_a_plugin_beside_a_store(engine: rm.Engine, tmp_path: Path) -> None:
+def test_two_processes_of_a_plugin_are_compared_with_a_store(
+    engine: rm.Engine, tmp_path: Path
+) -> None:
     connectors = [add_fake(engine, name, tmp_path / name) for name in ("one", "two")]
     try:
         compared = engine.compare(MERGE, by="catalogs", catalogs=["memory", "one", "two"])
@@ -100,7 +102,7 @@ def test_a_process_that_ends_fails_its_side_and_leaves_no_copy(
         ending.close()
 
 
-def test_the_error_of_a_process_that_ended_waits_for_no_other_process(
+def test_the_error_of_an_ended_process_waits_for_no_other_process(
     engine: rm.Engine, tmp_path: Path
 ) -> None:
     ending = add_fake(engine, "ending", tmp_path / "a", exit="store_merged_rows")
@@ -152,7 +154,7 @@ def plugins(trino_home: Path, java_home: Path, tmp_path_factory: Any) -> Iterato
         connector.close()
 
 
-def test_icebergs_plugin_beside_our_store_and_a_second_process(
+def test_icebergs_plugin_is_compared_with_our_store_and_a_second_process(
     engine: rm.Engine, plugins: dict[str, Any]
 ) -> None:
     for name, connector in plugins.items():

@@ -273,7 +273,7 @@ def read_schemas(connector):
     connector.commit(transaction)
 
 
-def test_a_plugin_that_does_not_start_says_why(tmp_path):
+def test_a_plugin_that_does_not_start_names_the_reason(tmp_path):
     refusal = "Invalid configuration property shelf: must not be null"
     connector = FakeTrinoConnector(tmp_path, properties={"refuse": refusal})
     transaction = connector.begin_transaction()
@@ -301,7 +301,7 @@ def test_a_type_that_pages_cannot_hold_is_named(connector):
         type_of("HyperLogLog", "visitors")
 
 
-def test_a_connector_without_jpype_says_what_to_install(tmp_path, monkeypatch):
+def test_a_connector_without_jpype_names_the_package_to_install(tmp_path, monkeypatch):
     (tmp_path / "shop.jar").touch()
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(SetupError, match=re.escape(install_command("trino"))):

@@ -76,7 +76,7 @@ def test_a_fault_before_the_commit_leaves_the_table(engine, warehouse, fault):
 
 
 @pytest.mark.parametrize("fault", ["finish_merge:1:after", "commit"])
-def test_a_fault_after_the_plugins_commit_says_that_the_table_changed(engine, fault):
+def test_a_fault_after_the_plugins_commit_reports_that_the_table_changed(engine, fault):
     with pytest.raises(RowMergeError) as caught:
         engine.run(MERGE, fault=fault)
     assert caught.value.changed is not False

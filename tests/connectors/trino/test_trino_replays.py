@@ -250,7 +250,7 @@ def test_shrinking_uses_one_process_for_all_tries(make_iceberg, monkeypatch):
     assert done.step == failing.step
 
 
-def test_shrinking_keeps_the_process_and_the_kind_of_javas_exception(tmp_path, monkeypatch):
+def test_shrinking_keeps_the_process_and_the_class_of_javas_exception(tmp_path, monkeypatch):
     failure = {"message": "shelf is full", "code": "SHOP_ERROR"}
     fail = json.dumps({"call": "store_merged_rows", "error": failure})
     starts = count_starts(monkeypatch)

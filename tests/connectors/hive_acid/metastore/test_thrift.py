@@ -96,7 +96,7 @@ def test_rows_are_inserted_changed_and_read_again(
     assert store.open_transactions() == []
 
 
-def test_comments_are_kept_where_other_engines_look_for_them(store: HiveAcidConnector) -> None:
+def test_comments_are_stored_where_other_engines_expect_them(store: HiveAcidConnector) -> None:
     transaction = store.begin_transaction()
     columns = tuple(
         ColumnMetadata(name, parse_type(kind), comment=f"the {name}") for name, kind in COLUMNS
@@ -302,7 +302,7 @@ def test_a_table_replaced_meanwhile_is_a_conflict(store: HiveAcidConnector) -> N
     assert contents(store) == []
 
 
-def test_compacted_rows_lie_in_directories_that_hive_3_reads(store: HiveAcidConnector) -> None:
+def test_compacted_rows_are_in_directories_that_hive_3_reads(store: HiveAcidConnector) -> None:
     make_table(store)
     for number in range(3):
         merge(store, inserted((number, "a", "x")))
@@ -341,7 +341,7 @@ def test_compactions_of_one_table_exclude_only_each_other(
     assert contents(store) == [(0, "a", "x"), (1, "a", "x"), (2, "a", "x")]
 
 
-def test_a_compaction_that_was_interrupted_keeps_no_other_waiting(
+def test_an_interrupted_compaction_does_not_block_others(
     store: HiveAcidConnector, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_table(store)

@@ -34,7 +34,7 @@ def test_a_chunk_that_holds_more_than_a_chunk_can_is_refused(codec: int) -> None
         decompressed(packed(bytes((1 << 23) + 1), codec), codec)
 
 
-def test_a_chunk_that_says_that_it_holds_gigabytes_is_refused_before_memory_is_taken() -> None:
+def test_a_chunk_that_claims_gigabytes_is_refused_before_memory_is_allocated() -> None:
     chunk = varint(1 << 31) + b"\0"
     with pytest.raises(ValueError, match="a chunk of 6 bytes says that it holds 2147483648"):
         decompressed((len(chunk) << 1).to_bytes(3, "little") + chunk, SNAPPY)

@@ -95,7 +95,7 @@ def test_a_statement_ended_by_the_timeout_of_the_server_reports_it(pg: Database)
         "1" * 5000,
     ],
 )
-def test_a_table_of_another_user_that_looks_like_a_leftover_is_listed_and_breaks_nothing(
+def test_a_table_of_another_user_that_resembles_a_leftover_is_listed_and_breaks_nothing(
     pg: Database, comment: str
 ) -> None:
     pg.sql(

@@ -137,7 +137,7 @@ def test_all_splits_see_one_state(pg: Database, monkeypatch: Any) -> None:
     statement.commit()
 
 
-def test_a_statement_that_waits_for_another_one_and_then_finds_the_row_changed_is_a_conflict(
+def test_a_statement_that_waits_and_then_finds_the_row_changed_is_a_conflict(
     pg: Database,
 ) -> None:
     pg.sql(
@@ -281,7 +281,7 @@ def test_partitioned_tables_are_merged_into(pg: Database) -> None:
     assert content(pg) == [(2, 6), (3, 7), (12, 5)]
 
 
-def test_a_table_that_others_inherit_from_is_not_changed_since_keys_may_be_there_twice(
+def test_a_table_with_children_is_not_changed_since_keys_may_exist_twice(
     pg: Database,
 ) -> None:
     pg.sql(
@@ -332,7 +332,7 @@ def test_a_missing_driver_is_reported_with_the_command(pg: Database, monkeypatch
     assert caught.value.hint == f"Run: {install_command('postgresql')}"
 
 
-def test_the_server_looks_for_its_client_while_a_statement_writes(postgresql):
+def test_the_server_checks_its_client_while_a_statement_writes(postgresql):
     transaction = PostgresConnector(postgresql).new_transaction()
     try:
         assert (

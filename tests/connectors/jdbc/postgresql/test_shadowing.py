@@ -106,7 +106,7 @@ def test_no_name_of_another_user_is_called(pg: Database, victim: Database) -> No
     assert pg.rows("SELECT * FROM evil.hits") == []
 
 
-def test_the_traps_would_be_met_with_the_search_path_of_the_role(
+def test_the_traps_would_take_effect_with_the_search_path_of_the_role(
     pg: Database, victim: Database
 ) -> None:
     set_traps(pg)
@@ -269,7 +269,7 @@ def test_a_read_only_role_gets_an_error_that_names_it(pg: Database, victim: Data
     assert "default_transaction_read_only" in (caught.value.hint or "")
 
 
-def test_a_type_of_another_schema_with_a_name_of_the_servers_is_not_taken_for_that(
+def test_a_type_of_another_schema_named_like_a_builtin_is_not_mistaken_for_it(
     pg: Database,
 ) -> None:
     pg.sql(

@@ -170,7 +170,7 @@ def test_a_server_that_is_stopped_in_the_middle_changes_nothing(
 @pytest.mark.trial
 @pytest.mark.parametrize("moment", ["before", "after"])
 @pytest.mark.parametrize("returns", [True, False])
-def test_a_server_that_is_stopped_during_the_commit_is_asked_what_has_become_of_it(
+def test_a_server_stopped_during_the_commit_is_asked_for_the_outcome(
     server: Server, monkeypatch: pytest.MonkeyPatch, moment: str, returns: bool
 ) -> None:
     statement = merged(server)

@@ -110,9 +110,7 @@ def test_an_odd_value_can_be_replaced_without_reading_it(engine: Engine, path: P
     assert left.values.tolist() == [[5, "2024-02-03"]]
 
 
-def test_rows_do_not_change_places_where_an_odd_value_would_be_lost(
-    engine: Engine, tmp_path: Path
-) -> None:
+def test_rows_do_not_move_if_an_odd_value_would_be_lost(engine: Engine, tmp_path: Path) -> None:
     path = tmp_path / "moved.db"
     with closing(sqlite3.connect(path)) as connection, connection:
         connection.execute("CREATE TABLE t (id integer PRIMARY KEY, a int UNIQUE, o int)")

@@ -60,7 +60,7 @@ def test_settings_of_a_connection_are_those_that_statements_rely_on(
         session.close()
 
 
-def test_a_table_with_the_name_of_the_stage_is_another_one(lite: Database) -> None:
+def test_a_table_with_the_name_of_the_stage_is_not_the_stage(lite: Database) -> None:
     lite.sql(
         "CREATE TABLE rowmerge_nb_stage (id int PRIMARY KEY, v text)",
         "INSERT INTO rowmerge_nb_stage VALUES (1, 'a')",

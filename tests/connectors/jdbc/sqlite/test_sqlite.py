@@ -103,7 +103,7 @@ def test_numbers_that_sqlite_would_change_are_refused_before_they_are_written(
     )
 
 
-def test_the_first_rows_do_not_decide_about_later_ones(lite: Database) -> None:
+def test_the_first_rows_do_not_determine_the_types_of_later_ones(lite: Database) -> None:
     lite.sql("CREATE TABLE t (id int PRIMARY KEY, note text, price decimal(6,2), d double)")
     with sqlite3.connect(lite.connector.store.path) as other:  # type: ignore[attr-defined]
         other.executemany(
@@ -162,7 +162,7 @@ def test_keys_are_found_as_they_are_stored(lite: Database) -> None:
     assert lite.rows("SELECT * FROM t") == [("2024-01-03", 2)]
 
 
-def test_a_key_of_more_digits_than_its_row_id_has_leads_to_no_other_row(lite: Database) -> None:
+def test_a_key_with_more_digits_than_its_row_id_matches_no_other_row(lite: Database) -> None:
     lite.sql(
         "CREATE TABLE t (id decimal(18,0) PRIMARY KEY, v int)",
         "INSERT INTO t VALUES (9007199254740992, 1), (9007199254740993, 2)",
@@ -286,7 +286,7 @@ def test_a_column_renamed_meanwhile_is_reported_and_its_name_is_not_read_as_text
 
 
 @pytest.mark.parametrize("resolution", ["REPLACE", "IGNORE"])
-def test_a_table_that_would_take_rows_out_or_skip_them_for_a_repeated_key_keeps_all_of_them(
+def test_a_table_with_replace_or_ignore_on_repeated_keys_keeps_all_rows(
     lite: Database, resolution: str
 ) -> None:
     unique = f"UNIQUE ON\n conflict {resolution}"

@@ -126,7 +126,7 @@ def test_a_plugin_that_does_not_name_trino_spi_names_no_engine(folder):
     assert resolved(folder, "org.acme:words:1.5") == (["words-1.5"], "")
 
 
-def test_an_unknown_version_is_an_error_with_the_newest_ones(folder):
+def test_an_unknown_version_is_an_error_that_lists_the_newest_ones(folder):
     metadata = "".join(f"<version>{number}</version>" for number in range(475, 484))
     (folder / "io/trino/trino-shop/maven-metadata.xml").write_text(f"<m>{metadata}</m>")
     with pytest.raises(SetupError) as caught:
