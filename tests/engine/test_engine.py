@@ -317,7 +317,7 @@ def test_an_empty_source_changes_nothing_and_still_finishes(engine: Engine) -> N
     assert str(result)
 
 
-def test_an_empty_target_takes_all_rows(engine: Engine) -> None:
+def test_an_empty_target_accepts_all_rows(engine: Engine) -> None:
     engine.run("CREATE TABLE fresh AS SELECT * FROM t WITH NO DATA")
     result = engine.run(
         "MERGE INTO fresh f USING t ON f.id = t.id WHEN NOT MATCHED THEN INSERT VALUES (t.id, t.name, t.v)"
@@ -504,7 +504,7 @@ def test_a_result_is_an_argument_of_the_constructors_of_frames(engine: Engine) -
     assert list(plan.to_pandas()["Query Plan"]) == [str(plan)]
 
 
-def test_a_result_that_is_taken_for_a_list_or_a_truth_says_what_to_write(engine: Engine) -> None:
+def test_a_result_used_as_a_list_or_a_truth_value_names_the_replacement(engine: Engine) -> None:
     rows, change = engine.run("SELECT id FROM t"), engine.run("DELETE FROM t WHERE id = 2")
     assert len(rows) == rows.to_pandas().shape[0]
     for use, hint in (

@@ -63,7 +63,7 @@ def test_an_invalid_fault_lists_the_valid_ones(text, message, hint):
     assert hint is None or hint in f"{caught.value.message} {caught.value.hint}"
 
 
-def test_every_step_that_a_task_or_the_coordinator_makes_is_known():
+def test_every_step_of_tasks_and_the_coordinator_is_known():
     made = {
         *(
             "begin_transaction",

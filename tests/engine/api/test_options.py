@@ -16,7 +16,7 @@ WORDS = {"flow": Flow, "duplicates": CHOSEN_RULES, "dialect": Dialect, "trace": 
 
 
 @pytest.mark.parametrize("name", WORDS)
-def test_a_plain_text_is_taken_and_compared(name: str) -> None:
+def test_a_plain_text_is_accepted_and_compared(name: str) -> None:
     for word in WORDS[name]:
         chosen = getattr(Options().changed(**{name: word.value}), name)
         assert chosen is word

@@ -100,7 +100,7 @@ def test_all_options_that_make_a_difference_are_derived(
         )
 
 
-def test_a_function_of_the_connector_is_known_by_the_places_that_the_run_has_shown(
+def test_a_function_of_the_connector_is_known_by_the_buckets_of_the_run(
     engine: Engine,
 ) -> None:
     trace = run(engine, MERGE.format(t="cut"), paradigm="CHANGE_ONLY_UPDATED_COLUMNS")
@@ -217,7 +217,7 @@ def test_a_report_shows_the_rows_of_the_other_paradigm_beside_those_of_the_run(
     assert under_other_paradigm(run(engine, "DELETE FROM placed WHERE id < 3")) is None
 
 
-def test_the_calls_say_what_they_were_about(engine: Engine) -> None:
+def test_the_calls_name_their_subjects(engine: Engine) -> None:
     calls = {call.method: call for call in run(engine, MERGE.format(t="placed")).calls}
     assert calls["begin_merge"].given == "table memory.default.placed"
     assert calls["begin_merge"].gave == calls["create_merge_sink"].given

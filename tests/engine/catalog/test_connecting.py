@@ -79,7 +79,7 @@ def test_the_stores_of_the_package_are_connected_by_their_names(engine, tmp_path
     assert len(engine.catalogs()) == 5
 
 
-def test_the_same_connection_again_changes_nothing_and_another_one_is_an_error(engine, tmp_path):
+def test_an_identical_connection_changes_nothing_and_another_one_is_an_error(engine, tmp_path):
     first = engine.connect("memory", name="m", keep_versions=2)
     assert engine.connect("memory", name="M", keep_versions=2) is first
     with pytest.raises(ConnectorError, match=r"already: memory\. Choose another name, such as m2"):
@@ -288,7 +288,7 @@ def test_a_plugin_of_trino_is_connected_by_its_catalog_file(engine, tmp_path, mo
 
 
 @pytest.mark.server
-def test_a_server_is_asked_when_it_is_connected(engine, postgresql):
+def test_a_server_is_contacted_when_it_is_connected(engine, postgresql):
     connection = engine.connect("postgresql", postgresql, name="pg")
     assert connection.store == "postgresql"
     assert ("public", "schema") in engine.names("pg")

@@ -35,13 +35,13 @@ def interrupt() -> None:
     signal.raise_signal(signal.SIGINT)
 
 
-def test_an_interrupted_search_for_leftovers_says_that_nothing_was_removed() -> None:
+def test_an_interrupted_search_for_leftovers_reports_that_nothing_was_removed() -> None:
     with pytest.raises(StatementInterrupted, match="nothing was removed") as caught:
         orphans_of({"a": Store(interrupt)}, remove=False)
     assert caught.value.changed is False
 
 
-def test_an_interrupted_removal_ends_in_its_catalog_and_says_what_was_removed() -> None:
+def test_an_interrupted_removal_ends_in_its_catalog_and_reports_what_was_removed() -> None:
     stores = {"a": Store(), "b": Store(interrupt), "c": Store()}
     with pytest.raises(StatementInterrupted) as caught:
         orphans_of(stores, remove=True)
@@ -51,7 +51,7 @@ def test_an_interrupted_removal_ends_in_its_catalog_and_says_what_was_removed() 
     assert [store.removed for store in stores.values()] == [True, True, False]
 
 
-def test_a_removal_that_a_second_interrupt_ends_does_not_say_what_it_cannot_know(
+def test_a_removal_ended_by_a_second_interrupt_does_not_claim_what_it_cannot_know(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(interrupts, "PATIENCE_SECONDS", 0.0)

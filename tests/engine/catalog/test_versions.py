@@ -46,7 +46,7 @@ def made(engine: Engine, catalog: str, more: str = "") -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_a_version_is_read_wherever_a_table_may_be(engine: Engine, catalog: str) -> None:
+def test_a_version_is_read_at_every_position_of_a_table(engine: Engine, catalog: str) -> None:
     name, number = made(engine, catalog)
     then = f"{name} FOR VERSION AS OF BIGINT '{number}'"
     assert rows(engine, f"SELECT * FROM {name}") == [(1, "a"), (2, "B"), (3, "C")]

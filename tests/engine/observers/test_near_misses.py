@@ -208,7 +208,7 @@ def test_missing_rows_are_an_error_with_a_next_step(
     assert raised.value.hint
 
 
-def test_other_statements_and_those_that_were_not_looked_at_say_so(engine: Engine) -> None:
+def test_other_and_unsearched_statements_are_reported_as_such(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED: DELETE has no source"):
         engine.run("DELETE FROM t WHERE v > 5", rehearse=True).near()
     merge = f"MERGE INTO t USING (VALUES ('Dave ', 8)) AS s (k, v) ON t.k = s.k {KEEPS}"
@@ -306,7 +306,7 @@ def test_names_and_values_that_are_markup_stay_text(engine: Engine) -> None:
     assert "<b>I</b>" not in html
 
 
-def test_large_tables_are_looked_at_where_that_is_asked(spark: Any) -> None:
+def test_large_tables_are_searched_on_request(spark: Any) -> None:
     engine = Engine(spark=spark, rule_settings=RuleSettings(small_rows=5))
     engine.register(
         "t", pd.DataFrame({"k": [f"Name{i}" for i in range(1, 12_001)], "v": range(1, 12_001)})
@@ -396,7 +396,7 @@ def test_an_interrupt_of_the_search_ends_the_statement_and_leaves_the_table(
 
 
 @pytest.mark.parametrize("value", [-1, "yes", 1.5])
-def test_near_takes_truth_or_a_number_of_rows(engine: Engine, value: object) -> None:
+def test_near_accepts_a_boolean_or_a_number_of_rows(engine: Engine, value: object) -> None:
     with pytest.raises(
         RowMergeError, match=r"INVALID_ARGUMENTS: near = .* Give True, False, or the number of rows"
     ):

@@ -141,7 +141,7 @@ def test_unmatched_target_rows_are_found_unchanged(engine: Engine, catalog: str,
         result.why(s="y")
 
 
-def test_rows_of_a_hive_table_are_looked_up_until_what_came_later_is_compacted_with_them(
+def test_rows_of_a_hive_table_are_looked_up_until_they_are_compacted_with_later_changes(
     engine: Engine,
 ) -> None:
     table = filled(engine, "hive")
@@ -165,7 +165,9 @@ def test_rows_of_a_hive_table_are_looked_up_until_what_came_later_is_compacted_w
     assert "--why" in (caught.value.hint or "")
 
 
-def test_a_store_without_versions_says_to_ask_with_the_run(engine: Engine, tmp_path: Path) -> None:
+def test_a_store_without_versions_suggests_a_request_with_the_run(
+    engine: Engine, tmp_path: Path
+) -> None:
     engine.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
     engine.run(
         "CREATE TABLE lite.main.t (id bigint, n bigint, s varchar) WITH (primary_key = ARRAY['id'])"
@@ -181,7 +183,7 @@ def test_a_store_without_versions_says_to_ask_with_the_run(engine: Engine, tmp_p
     assert "--why" in (caught.value.hint or "")
 
 
-def test_a_version_that_is_not_kept_any_more_says_to_ask_with_the_run(engine: Engine) -> None:
+def test_an_expired_version_suggests_a_request_with_the_run(engine: Engine) -> None:
     table = filled(engine)
     result = engine.run(MERGE.format(table=table), trace="off")
     engine.run(f"DROP TABLE {table}")

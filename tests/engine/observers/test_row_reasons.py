@@ -47,13 +47,13 @@ def told(found: Journey) -> list[tuple[str, list[str]]]:
     ]
 
 
-def test_a_part_of_a_condition_knows_whether_it_compares_for_difference(engine: Engine) -> None:
+def test_a_part_of_a_condition_knows_whether_it_is_a_test_for_difference(engine: Engine) -> None:
     condition = engine.run(MERGE).trace.clauses[0].condition
     assert condition is not None
     assert [part.text for part in condition.walk() if part.has_difference] == ["n <> 0"]
 
 
-def test_every_clause_says_what_it_did_and_which_part_decided(engine: Engine) -> None:
+def test_every_clause_reports_its_outcome_and_the_deciding_part(engine: Engine) -> None:
     result = engine.run(MERGE)
     found = journeys_of(result.trace)
     assert found is not None
@@ -143,7 +143,7 @@ def test_conditions_that_pages_cannot_compute_are_not_explained(
     assert row.verdicts[0].condition is None
 
 
-def test_a_part_that_is_not_known_takes_nothing_from_the_others(engine: Engine) -> None:
+def test_an_unknown_part_does_not_affect_the_others(engine: Engine) -> None:
     condition = "n = 5 OR format('%s', n) = 'x'"
     statement = f"MERGE INTO t USING (VALUES 1) AS q (id) ON t.id = q.id AND t.n < 9 WHEN MATCHED AND ({condition}) THEN DELETE"
     [row] = journeys_of(engine.run(statement).trace) or ()

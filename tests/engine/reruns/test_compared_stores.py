@@ -232,7 +232,7 @@ def test_a_copy_that_cannot_be_dropped_is_reported_with_the_statement(engine: En
     assert "The copies were removed" not in str(compared)
 
 
-def test_a_schema_that_is_made_for_a_copy_is_removed(engine: Engine) -> None:
+def test_a_schema_created_for_a_copy_is_removed(engine: Engine) -> None:
     engine.add_catalog("bare", MemoryConnector(schemas=("x",)))
     compared = compare(engine, "bare", "ice")
     assert compared.same is True

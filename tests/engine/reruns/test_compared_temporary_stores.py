@@ -123,7 +123,7 @@ def test_wrong_names_of_stores_are_refused(engine: Engine, stores: Any, message:
     assert refused.value.hint
 
 
-def test_stores_and_other_options_do_not_go_together(engine: Engine) -> None:
+def test_stores_and_other_options_are_mutually_exclusive(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match="A comparison of flows takes no stores"):
         engine.compare(MERGE, by="flows", stores=["delta"])
     with pytest.raises(RowMergeError, match="comparison of stores and the option verify"):

@@ -46,7 +46,7 @@ def cell(value: Any, arrow_type: pa.DataType) -> Any:
         (None, POINTS, None),
     ],
 )
-def test_a_value_that_the_column_has_exactly_is_taken(
+def test_a_value_that_the_column_holds_exactly_is_accepted(
     value: Any, arrow_type: pa.DataType, expected: Any
 ) -> None:
     typed = cell(value, arrow_type)
@@ -72,7 +72,7 @@ def test_a_value_that_the_column_has_exactly_is_taken(
         (2**60, pa.float32(), "Write a value of that type, or None"),
     ],
 )
-def test_another_value_is_refused_with_one_that_is_taken(
+def test_another_value_is_refused_with_a_valid_example(
     value: Any, arrow_type: pa.DataType, example: str
 ) -> None:
     with pytest.raises(RowMergeError, match="the type of column 'c'") as raised:

@@ -165,7 +165,7 @@ def test_a_change_of_another_session_between_two_statements_blocks_the_undo_of_t
 
 
 @pytest.mark.parametrize("catalog", STORES)
-def test_a_table_that_was_dropped_and_made_again_is_another_one(
+def test_a_table_that_was_dropped_and_recreated_is_another_one(
     engine: Engine, somebody: Engine, catalog: str
 ) -> None:
     name = made(engine, catalog)
@@ -318,7 +318,7 @@ def test_an_expired_version_is_reported(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("name", ["lite.main.t", "hive.default.t"])
-def test_a_store_without_versions_says_what_to_do(engine: Engine, name: str) -> None:
+def test_a_store_without_versions_names_the_remedy(engine: Engine, name: str) -> None:
     other = made(engine, "memory")
     engine.run(f"CREATE TABLE {name} (id bigint)")
     engine.run(f"INSERT INTO {name} VALUES 1, 2")

@@ -18,7 +18,7 @@ def engine(tmp_path: Path) -> Engine:
     return made
 
 
-def test_names_are_looked_up_where_use_says_also_those_that_programs_give(engine: Engine) -> None:
+def test_use_sets_the_lookup_of_names_including_those_passed_by_programs(engine: Engine) -> None:
     used = engine.run("USE Lake.SALES")
     assert (used.trace.kind, used.trace.target.name) == ("USE", "lake.sales")
     engine.run("CREATE TABLE t (id integer)")

@@ -77,7 +77,7 @@ def test_an_interrupt_after_the_commit_is_deferred_and_the_result_returned() -> 
 
 
 @pytest.mark.parametrize("changed", [False, None])
-def test_an_interrupt_says_what_is_known_of_the_change(changed: bool | None) -> None:
+def test_an_interrupt_reports_the_known_state_of_the_change(changed: bool | None) -> None:
     def work() -> None:
         if changed is None:
             no_return(lambda: None)
@@ -160,7 +160,7 @@ def test_a_statement_within_a_statement_has_a_guard_of_its_own() -> None:
     assert caught.value.changed is False
 
 
-def test_the_statement_of_a_cell_takes_the_guard_of_the_cell() -> None:
+def test_the_statement_of_a_cell_uses_the_guard_of_the_cell() -> None:
     shown = []
 
     def cell() -> None:

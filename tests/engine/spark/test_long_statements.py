@@ -68,7 +68,7 @@ def test_the_first_error_of_a_long_run_is_the_error(engine: Engine) -> None:
     assert raised.value.code == "NUMERIC_VALUE_OUT_OF_RANGE"
 
 
-def test_try_makes_null_of_a_long_run_that_overflows(engine: Engine) -> None:
+def test_try_turns_an_overflowing_long_run_into_null(engine: Engine) -> None:
     assert values(engine, f"TRY(l{' + 1' * 150} + 9223372036854775807)") == [[None] * 3]
 
 

@@ -143,7 +143,7 @@ def test_a_java_that_ends_while_settings_of_a_users_session_are_set_is_named(
     assert caught.value.changed is False
 
 
-def test_settings_are_not_given_back_to_a_session_whose_java_has_ended() -> None:
+def test_settings_are_not_restored_in_a_session_whose_java_has_ended() -> None:
     session = session_after("import os; os.kill(os.getpid(), 9)")
 
     def refuse(*_: object) -> None:
@@ -208,7 +208,7 @@ print(other.run("SELECT 1 AS one").table.to_pylist(), engine.run("UPDATE t SET i
 
 @pytest.mark.trial
 @pytest.mark.spark
-def test_statements_go_on_when_java_was_killed_and_when_its_folder_was_removed() -> None:
+def test_statements_continue_after_java_was_killed_or_its_folder_removed() -> None:
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     child = subprocess.run(
         [sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, env=environment

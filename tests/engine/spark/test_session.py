@@ -62,7 +62,7 @@ def test_workers_run_the_python_of_the_driver_and_find_the_package(spark):
 @pytest.mark.skipif(
     "jemalloc" not in pa.supported_memory_backends(), reason="Arrow has no jemalloc here"
 )
-def test_workers_allocate_pages_where_less_stays_behind(spark):
+def test_workers_use_the_allocator_that_retains_less_memory(spark):
     def look(pages):
         list(pages)
         yield pa.RecordBatch.from_pydict({"allocator": [pa.default_memory_pool().backend_name]})
@@ -196,7 +196,7 @@ def test_a_session_without_java_starts_silently_and_leaves_nothing_behind(tmp_pa
     ] == []
 
 
-def test_two_adopted_sessions_that_end_in_any_order_leave_the_users_settings(spark):
+def test_two_adopted_sessions_that_end_in_any_order_restore_the_users_settings(spark):
     user = spark.newSession()
     user.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     first, second = adopt_session(user), adopt_session(user)

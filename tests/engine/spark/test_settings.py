@@ -58,7 +58,7 @@ def test_an_interrupt_while_settings_are_made_or_restored_leaves_the_session_unc
     assert spark.conf == MINE
 
 
-def test_a_setting_that_cannot_be_given_back_does_not_keep_the_others() -> None:
+def test_a_setting_that_cannot_be_restored_does_not_block_the_others() -> None:
     def fails() -> None:
         raise OSError("the server is gone")
 
@@ -69,7 +69,7 @@ def test_a_setting_that_cannot_be_given_back_does_not_keep_the_others() -> None:
 
 
 @pytest.mark.parametrize("call", [1, len(SESSION_SETTINGS), len(SESSION_SETTINGS) + 1])
-def test_a_users_session_gets_its_settings_back_when_interrupts_come(
+def test_a_users_session_gets_its_settings_back_despite_interrupts(
     monkeypatch: pytest.MonkeyPatch, call: int
 ) -> None:
     monkeypatch.setattr(session, "keep_quiet", lambda **_: None)

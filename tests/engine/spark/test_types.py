@@ -60,7 +60,7 @@ def table(first: int) -> pa.Table:
 
 @pytest.mark.parametrize("paradigm", ["DELETE_ROW_AND_INSERT_ROW", "CHANGE_ONLY_UPDATED_COLUMNS"])
 @pytest.mark.parametrize("partitioned", [True, False])
-def test_all_types_come_through_untouched(spark: Any, paradigm: str, partitioned: bool) -> None:
+def test_all_types_pass_through_unchanged(spark: Any, paradigm: str, partitioned: bool) -> None:
     engine = Engine(spark=spark)
     engine.register(
         "t", table(0), paradigm=paradigm, partitioned_by=["bigint", "date"] if partitioned else []
@@ -101,7 +101,7 @@ def test_integers_stay_exact_in_pandas_where_nulls_are(spark: Any) -> None:
     ],
     ids=str,
 )
-def test_frames_that_no_table_can_be_made_of_are_refused(frame: Any) -> None:
+def test_frames_without_a_table_form_are_refused(frame: Any) -> None:
     with pytest.raises(RowMergeError):
         Engine().register("t", frame)
 

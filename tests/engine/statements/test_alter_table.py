@@ -68,7 +68,7 @@ def refused(engine: Engine, sql: str) -> RowMergeError:
 
 @pytest.mark.parametrize("store", STORES)
 @pytest.mark.on_spark
-def test_columns_come_go_and_get_other_names_and_statements_go_on(
+def test_columns_are_added_dropped_and_renamed_and_statements_continue(
     engine: Engine, table: str, store: str
 ) -> None:
     assert "Table altered altered." in str(engine.run(f"ALTER TABLE {table} ADD COLUMN x bigint"))

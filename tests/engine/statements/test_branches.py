@@ -43,7 +43,7 @@ def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
     return caught.value
 
 
-def test_a_merge_changes_the_branch_alone_until_the_fast_forward(engine: Engine) -> None:
+def test_a_merge_changes_only_the_branch_until_the_fast_forward(engine: Engine) -> None:
     engine.run(CREATE)
     result = engine.run(MERGE, check=True)
     assert (result.count, result.trace.target.rows_before) == (2, 2)

@@ -122,7 +122,7 @@ def test_existing_rows_are_not_checked_and_can_be_deleted(spark: Any) -> None:
     assert failed(engine, f"{merge} UPDATE SET id = 9").code == "CONSTRAINT_VIOLATION"
 
 
-def test_only_rows_that_take_a_clause_are_asked(engine: Engine) -> None:
+def test_only_rows_that_a_clause_takes_are_checked(engine: Engine) -> None:
     """A clause that would violate the constraint for a row taken by another clause violates nothing."""
     merge = (
         "MERGE INTO t USING (VALUES 1, 3) AS s (id) ON t.id = s.id "
@@ -132,7 +132,7 @@ def test_only_rows_that_take_a_clause_are_asked(engine: Engine) -> None:
         assert engine.run(merge, rules_off=off, rehearse=True).counts["UPDATE"] == 2
 
 
-def test_a_constraint_is_asked_of_the_rows_of_create_table_as(spark: Any) -> None:
+def test_a_constraint_is_checked_for_the_rows_of_create_table_as(spark: Any) -> None:
     engine = Engine(spark=spark)
     create = "CREATE TABLE made WITH (check_constraints = ARRAY['n > 0']) AS SELECT {} AS n"
     with pytest.raises(RowMergeError, match=r"Check constraint violation: \(n > 0\)"):
@@ -267,7 +267,7 @@ def test_a_definition_whose_constraints_cannot_be_read_is_refused_and_changes_no
     assert "made" not in engine.names("memory", "default")
 
 
-def test_constraints_are_a_property_of_the_table_that_can_be_set_and_taken_away(
+def test_constraints_are_a_property_of_the_table_that_can_be_set_and_removed(
     engine: Engine,
 ) -> None:
     assert "check_constraints = ARRAY['qty >= 0', 'id < 100']" in str(

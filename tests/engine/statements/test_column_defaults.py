@@ -103,7 +103,7 @@ def test_set_and_drop_default_change_no_rows_and_keep_versions(engine: Engine) -
         engine.run("ALTER TABLE items ALTER COLUMN n DROP DEFAULT")
 
 
-def test_a_second_engine_knows_them(engine: Engine) -> None:
+def test_a_second_engine_knows_the_defaults(engine: Engine) -> None:
     result = engine.run("INSERT INTO items (id) VALUES 1, 2", verify="duckdb", check=True)
     assert "agrees" in str(result.verification)
     merge = "MERGE INTO items t USING (VALUES 2, 3) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id) VALUES (s.id)"

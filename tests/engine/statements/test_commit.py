@@ -297,7 +297,7 @@ def prices(spark: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Engine
 RAISE = "UPDATE shop.default.prices SET price = price + 1 WHERE id = 2"
 
 
-def test_an_interrupt_in_a_finish_call_that_commits_comes_too_late(
+def test_an_interrupt_in_a_committing_finish_call_is_too_late(
     prices: tuple[Engine, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, store = prices
@@ -322,7 +322,7 @@ def test_an_interrupt_in_a_finish_call_that_commits_comes_too_late(
     ]
 
 
-def test_a_commit_that_fails_after_such_a_finish_call_says_that_the_change_is_there(
+def test_a_failed_commit_after_such_a_finish_call_reports_the_change(
     prices: tuple[Engine, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, store = prices
@@ -475,7 +475,7 @@ def test_fragments_that_are_missing_are_noticed_before_the_commit() -> None:
         check_fragments(account, [b"abc"])
 
 
-def test_a_connection_of_one_thread_alone_can_be_committed(spark: Any) -> None:
+def test_a_connection_bound_to_one_thread_can_be_committed(spark: Any) -> None:
     """A connector that declares nothing is called in the caller's thread: connections of SQLite, for one, work in no other."""
 
     class Journal(MemoryConnector):

@@ -150,9 +150,7 @@ def test_a_correct_store_agrees(engine: Engine, paradigm: str, era: str) -> None
 
 
 @pytest.mark.parametrize("store", ["lake", "lite", "hive", "buckets"])
-def test_every_store_of_ours_agrees_where_that_is_asked(
-    engine: Engine, store: str, tmp_path: Path
-) -> None:
+def test_every_store_of_ours_agrees_on_request(engine: Engine, store: str, tmp_path: Path) -> None:
     engine.add_catalog("lake", IcebergConnector(warehouse=tmp_path / "lake"))
     engine.add_catalog("lite", SqliteConnector(tmp_path / "lite.db", create=True))
     engine.add_catalog("hive", HiveAcidConnector(tmp_path / "hive"))
@@ -322,7 +320,7 @@ class WithSink(MemoryConnector):
 @pytest.mark.parametrize(
     "rows", ["VALUES (1, 'a'), (2, NULL)", "SELECT n, 'x' FROM UNNEST(sequence(1, 2)) AS u (n)"]
 )
-def test_an_insert_is_read_back_where_that_is_asked(engine: Engine, rows: str) -> None:
+def test_an_insert_is_read_back_on_request(engine: Engine, rows: str) -> None:
     engine.run("CREATE TABLE t AS SELECT 9 AS id, VARCHAR 'z' AS name")
     check = engine.run(f"INSERT INTO t {rows}", check=True).trace.checks.commit
     assert check is not None

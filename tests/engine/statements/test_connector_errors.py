@@ -49,7 +49,7 @@ def test_the_line_of_the_connectors_own_code_is_reported(
     assert " ".join(error.hint.split()) in " ".join(str(error.result).split())
 
 
-def test_a_breakpoint_in_a_task_says_where_it_would_stop(spark: Any, tmp_path: Path) -> None:
+def test_a_breakpoint_in_a_task_names_where_it_would_stop(spark: Any, tmp_path: Path) -> None:
     error = failure(spark, "ABreakpointInASink", tmp_path)
     assert (error.code, error.message.partition(":")[0]) == (
         "NOT_SUPPORTED",

@@ -70,7 +70,7 @@ def test_properties_of_with_precede_inherited_ones(engine: Engine) -> None:
 
 
 @pytest.mark.parametrize("catalog", ["ice", "hive"])
-def test_a_table_of_one_store_is_made_like_that_of_another(engine: Engine, catalog: str) -> None:
+def test_a_table_of_one_store_is_created_like_that_of_another(engine: Engine, catalog: str) -> None:
     engine.run(f"CREATE TABLE {catalog}.default.t (LIKE s)")
     assert shown(engine, f"{catalog}.default.t").startswith(f"{COLUMNS} )")
     engine.run(f"INSERT INTO {catalog}.default.t VALUES (1, 'a', 2.5)")
@@ -79,7 +79,7 @@ def test_a_table_of_one_store_is_made_like_that_of_another(engine: Engine, catal
     assert shown(engine, "back").startswith(f"{COLUMNS} )")
 
 
-def test_a_table_is_made_like_a_dataframe(engine: Engine) -> None:
+def test_a_table_is_created_like_a_dataframe(engine: Engine) -> None:
     people = pd.DataFrame({"id": [1], "name": ["a"]})
     engine.run("CREATE TABLE t (LIKE people)", namespace={"people": people})
     assert shown(engine, "t").startswith("id bigint, name varchar )")

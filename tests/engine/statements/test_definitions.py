@@ -94,7 +94,7 @@ def test_a_view_is_analyzed_again_by_every_statement(engine):
     assert error_of(engine, "SELECT * FROM v") == ("INVALID_VIEW", said, 1, 15)
 
 
-def test_views_are_replaced_on_demand_only_and_never_go_in_circles(engine):
+def test_views_are_replaced_only_on_request_and_never_circular(engine):
     engine.run("CREATE VIEW v AS SELECT * FROM stock")
     engine.run("CREATE VIEW w AS SELECT * FROM v")
     assert error_of(engine, "CREATE VIEW v AS SELECT 1 AS x")[:2] == (
@@ -154,13 +154,13 @@ def test_a_name_is_a_table_or_a_view(engine):
         ("SELECT nope FROM stock", "COLUMN_NOT_FOUND"),
     ],
 )
-def test_a_views_query_must_be_right_when_it_is_made(engine, query, code):
+def test_a_views_query_must_be_valid_at_its_creation(engine, query, code):
     assert error_of(engine, f"CREATE VIEW v AS {query}")[0] == code
     assert listed(engine, "SHOW TABLES") == [("stock",)]
 
 
 @pytest.mark.parametrize("security", ["DEFINER", "INVOKER"])
-def test_a_view_may_say_whose_rights_count(engine, security):
+def test_a_view_may_name_its_security_mode(engine, security):
     engine.run(f"CREATE VIEW v COMMENT 'all' SECURITY {security} AS SELECT * FROM stock")
     assert engine.table("v").num_rows == 2
 
@@ -189,7 +189,7 @@ def test_optional_objects_need_no_catalog_and_no_schema_either(engine, sql):
     engine.run_script(f"START TRANSACTION; {sql.replace('memory.noschema', 'nocatalog.s')}; COMMIT")
 
 
-def test_a_view_gets_another_name_and_keeps_what_it_is(engine):
+def test_a_renamed_view_keeps_its_definition(engine):
     engine.run("CREATE VIEW v COMMENT 'what there is' AS SELECT sku, qty FROM stock")
     engine.run_script(
         "CREATE SCHEMA other; ALTER VIEW v RENAME TO W; ALTER VIEW w RENAME TO other.w"
@@ -264,7 +264,7 @@ def test_a_store_that_drops_one_thing_at_a_time_drops_no_schema_with_what_it_hol
     assert error_of(engine, "DROP SCHEMA s CASCADE") == ("NOT_SUPPORTED", said, 1, 1)
 
 
-def test_schemas_are_made_filled_and_dropped(engine):
+def test_schemas_are_created_filled_and_dropped(engine):
     for made in (
         "TABLE s.t (a integer)",
         "TABLE s.t AS SELECT 1 AS a",
@@ -369,7 +369,7 @@ def test_show_lists_what_there_is(engine):
     ]
 
 
-def test_show_create_table_writes_a_statement_that_makes_the_table_again(engine):
+def test_show_create_table_writes_a_statement_that_creates_the_table_again(engine):
     engine.run(
         'CREATE TABLE "select" (id integer NOT NULL, "a b" date) WITH (partitioned_by = ARRAY[\'bucket(id, 4)\', \'month("a b")\'])'
     )

@@ -134,7 +134,7 @@ def test_a_built_in_store_is_unchanged_if_it_has_its_former_version(spark: Any) 
     assert "t is unchanged (1 row)." in " ".join(caught.value.result.text().split())
 
 
-def test_rows_that_met_no_partner_since_a_scan_failed_have_no_journeys(
+def test_rows_without_a_partner_after_a_failed_scan_have_no_journeys(
     spark: Any, tmp_path: Path
 ) -> None:
     error, text = Shop(spark, tmp_path, "scan fails").failure()
@@ -154,7 +154,7 @@ def test_rows_that_met_no_partner_since_a_scan_failed_have_no_journeys(
         ("no sink", "begin_merge was called; no sink was created; finish_merge was not called;"),
     ],
 )
-def test_a_call_that_failed_is_not_one_that_was_not_made(
+def test_a_failed_call_is_not_a_missing_call(
     spark: Any, tmp_path: Path, bug: str, fact: str
 ) -> None:
     _, text = Shop(spark, tmp_path, bug).failure()

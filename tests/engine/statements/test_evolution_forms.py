@@ -465,6 +465,6 @@ def outcome(engine: Engine, target: str, source: str, clauses: str) -> str:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_a_form_evolves_the_table_or_says_why_not(engine: Engine, name: str) -> None:
+def test_a_form_evolves_the_table_or_names_the_reason(engine: Engine, name: str) -> None:
     target, source, clauses, expected = FORMS[name]
     assert outcome(engine, target, source, clauses) == expected, OTHERS.get(name)

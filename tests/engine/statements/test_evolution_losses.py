@@ -101,7 +101,7 @@ def _merged(
 
 
 @pytest.mark.parametrize(("column_type", "value", "stored", "words"), CHANGED)
-def test_a_notice_says_which_values_change(
+def test_a_notice_names_the_values_that_change(
     engine: Engine, column_type: str, value: str, stored: str, words: str
 ) -> None:
     values, notices = _merged(engine, column_type, value)

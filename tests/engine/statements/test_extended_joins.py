@@ -30,7 +30,7 @@ def engine(
 
 
 @pytest.mark.parametrize("layout", [{}, {"partitioned_by": ["part"]}], ids=["plain", "partitioned"])
-def test_a_hundred_thousand_rows_come_out_as_in_duckdb(spark: Any, layout: dict[str, Any]) -> None:
+def test_a_hundred_thousand_rows_match_those_of_duckdb(spark: Any, layout: dict[str, Any]) -> None:
     random = np.random.default_rng(7)
     ids = random.permutation(150_000)
 

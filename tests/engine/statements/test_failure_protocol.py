@@ -319,7 +319,7 @@ def failed_with(engine: Engine, sql: str, source: pa.Table) -> RowMergeError:
     return caught.value
 
 
-def test_a_duplicate_in_one_task_stops_the_statement_though_others_have_stored(spark: Any) -> None:
+def test_a_duplicate_in_one_task_stops_the_statement_even_if_others_have_stored(spark: Any) -> None:
     engine, connector = shop(spark)
     twice = pa.table({"id": [2, 2, 9], "v": [1, 2, 3]})
     with pytest.raises(RowMergeError) as caught:

@@ -57,7 +57,7 @@ def test_a_merge_may_join_by_days_that_python_does_not_know(spark: Any) -> None:
 
 @pytest.mark.parametrize("digits", [LONG, "9" * 38, "0" * 38])
 @pytest.mark.parametrize("sign", ["", "-"])
-def test_a_decimal_of_38_digits_keeps_them_all_when_its_sign_turns(
+def test_a_decimal_of_38_digits_keeps_them_all_after_a_change_of_sign(
     engine: Engine, digits: str, sign: str
 ) -> None:
     # No arithmetic on this side: Python's decimals are rounded too.

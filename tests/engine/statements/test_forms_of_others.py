@@ -406,7 +406,7 @@ def test_some_forms_are_refused_for_a_reason(engine: Engine, name: str) -> None:
     assert engine.table("t") == before
 
 
-def test_the_report_says_what_a_form_became(engine: Engine) -> None:
+def test_the_report_names_the_translation_of_a_form(engine: Engine) -> None:
     _begin(engine)
     result = engine.run("UPDATE t AS x SET x.b = s.b FROM s WHERE x.a = s.a")
     merge = "MERGE INTO t x USING s ON x.a = s.a WHEN MATCHED THEN UPDATE SET b = s.b"

@@ -49,7 +49,7 @@ def message(engine, **options):
     return None if check is None else f"{check.state}: {check.message}"
 
 
-def test_the_report_says_who_has_read(engine, read):
+def test_the_report_names_the_reader(engine, read):
     limits = read(AFTER)
     result = engine.run(DELETE, check=True)
     text = "Read back by Shelf 7: the store holds the 2 rows that it must."

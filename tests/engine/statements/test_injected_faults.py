@@ -89,7 +89,7 @@ def test_a_check_reads_the_table_after_a_failure_too(
     assert sentence in " ".join(str(caught.value.result).split())
 
 
-def test_rows_that_a_failure_has_left_are_reported(
+def test_rows_left_by_a_failure_are_reported(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(committed, "differing", lambda rows, _: (rows, rows.slice(0, 0)))

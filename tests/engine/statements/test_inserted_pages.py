@@ -359,7 +359,7 @@ def test_a_query_of_a_merge_fails_on_pages_as_by_spark(
     assert found[0]["report"][2:] != (None, None)
 
 
-def test_the_rules_are_ones_that_can_be_switched_off() -> None:
+def test_the_rules_can_be_disabled() -> None:
     both = ["insert_on_pages", "source_on_pages"]
     assert Options().changed(rules_off=both).rules_off == frozenset(both)
     with pytest.raises(RowMergeError, match="insert_on_pages"):

@@ -226,7 +226,7 @@ def test_an_interrupt_at_any_moment_of_a_statement_is_reported_truthfully(kind: 
 
 
 @pytest.mark.parametrize("kind", ["CREATE OR REPLACE VIEW", "DROP VIEW", "ALTER VIEW"])
-def test_an_interrupt_is_reported_truthfully_where_the_engine_keeps_the_view(
+def test_an_interrupt_is_reported_truthfully_if_the_engine_keeps_the_view(
     kind: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(MemoryMetadata, "stores_views", False)
@@ -276,7 +276,7 @@ def test_an_interrupt_is_reported_truthfully_where_a_definition_lasts_at_once() 
 
 
 @pytest.mark.parametrize("after", [False, True])
-def test_an_interrupt_in_a_procedure_or_right_after_it_says_that_the_change_is_there(
+def test_an_interrupt_in_a_procedure_or_right_after_it_reports_the_change(
     monkeypatch: pytest.MonkeyPatch, after: bool
 ) -> None:
     world = World(NoSpark(), "")

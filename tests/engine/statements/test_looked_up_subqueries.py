@@ -151,7 +151,7 @@ def test_only_requested_rows_need_a_single_row(engine: Engine) -> None:
     assert changed(engine, statement) == changed(engine, statement, BY_SPARK)
 
 
-def test_keys_of_every_type_meet_as_they_do_on_spark(engine: Engine) -> None:
+def test_keys_of_every_type_match_as_on_spark(engine: Engine) -> None:
     def marks(off: frozenset[str]) -> list[dict[str, Any]]:
         columns = ", ".join(f"e_{key} boolean, i_{key} boolean" for key in KEYS)
         engine.run(f"CREATE TABLE g ({COLUMNS}, {columns})")

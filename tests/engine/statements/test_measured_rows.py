@@ -36,7 +36,7 @@ def test_a_join_is_measured_by_its_tables_together(
     assert seen == [60_001, 30_000]
 
 
-def test_a_bound_beyond_all_tables_says_nothing(
+def test_a_bound_larger_than_all_tables_is_ignored(
     spark: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(spark=spark)

@@ -179,7 +179,7 @@ def test_the_sink_gets_the_page_without_insert_from_update(spark: Any) -> None:
     assert sum(stored.total for stored in result.trace.samples.stored_pages) == 9
 
 
-def test_rows_of_one_partition_meet_in_one_sink_and_a_moving_row_parts(spark: Any) -> None:
+def test_rows_of_one_partition_share_a_sink_and_a_moving_row_is_split(spark: Any) -> None:
     _, result = merged(spark, DELETE_AND_INSERT)
     places: dict[str, set[int]] = {}
     for stored in result.trace.samples.stored_pages:
@@ -192,7 +192,7 @@ def test_rows_of_one_partition_meet_in_one_sink_and_a_moving_row_parts(spark: An
     )
 
 
-def test_the_coordinators_calls_come_in_the_documents_order(spark: Any) -> None:
+def test_the_coordinators_calls_are_in_the_documents_order(spark: Any) -> None:
     _, result = merged(spark, DELETE_AND_INSERT)
     coordinator = [call.method for call in result.trace.calls if call.where == "coordinator"]
     assert coordinator == [

@@ -199,7 +199,7 @@ def test_all_forms_leave_the_same_rows_and_report_the_same(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_the_plan_says_which_form_it_is(spark: Any, form: str) -> None:
+def test_the_plan_names_its_form(spark: Any, form: str) -> None:
     text = str(made(spark, form).run(f"EXPLAIN {MERGES['all clauses']}"))
     said = SAID[form]
     assert (said in text) if said is not None else ("What is below it" not in text)
@@ -213,7 +213,7 @@ KEYED = """VALUES
   (CAST('x' AS char(4)), NULL, X'00', TIME '01:02:03.5', TIMESTAMP '2026-01-01 00:00:00 UTC', {0} + 4)"""
 
 
-def test_keys_of_every_type_meet_the_same_rows_in_all_forms(spark: Any) -> None:
+def test_keys_of_every_type_match_the_same_rows_in_all_forms(spark: Any) -> None:
     types = "c char(4), u uuid, b varbinary, m time(6), z timestamp(6) with time zone, v integer"
     matches = {}
     for form in ("many tasks", "by keys", "spark, large"):
@@ -308,7 +308,7 @@ def test_keys_of_every_form_match_the_same_rows_in_every_join(
         assert counts[1], on
 
 
-def test_values_of_both_sides_are_looked_for_in_a_query(spark: Any) -> None:
+def test_values_of_both_sides_are_searched_in_a_query(spark: Any) -> None:
     on = "t.id + s.id IN (SELECT 2 * id FROM s) OR t.v = s.v"
     matches = set()
     for form in ("one task", "spark, large"):
@@ -321,7 +321,7 @@ def test_values_of_both_sides_are_looked_for_in_a_query(spark: Any) -> None:
     assert len(matches) == 1
 
 
-def test_rows_that_are_equal_by_one_key_or_another_meet_once(spark: Any) -> None:
+def test_rows_equal_by_one_key_or_another_match_once(spark: Any) -> None:
     on = "t.id = s.id OR t.part = s.part OR lower(t.part) = lower(s.part) AND t.v = s.v"
     matches = set()
     for form in ("one task", "one task, paged", "many tasks", "spark, large"):
@@ -447,7 +447,7 @@ def test_two_rows_of_a_computed_key_are_duplicates(spark: Any, form: str) -> Non
         ),
     ],
 )
-def test_the_plan_says_why_a_join_is_not_one_of_pages(spark: Any, on: str, why: str) -> None:
+def test_the_plan_names_why_a_join_is_not_on_pages(spark: Any, on: str, why: str) -> None:
     assert why in str(
         made(spark, "many tasks").run(
             f"EXPLAIN MERGE INTO t USING s ON {on} WHEN MATCHED THEN DELETE"
@@ -784,9 +784,7 @@ def test_millions_of_repeated_matches_are_not_all_counted(spark: Any, form: str)
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(
-    spark: Any, form: str
-) -> None:
+def test_very_many_matches_without_an_action_are_counted(spark: Any, form: str) -> None:
     """The standard's rule allows any number of matches of a target row, as long as it is changed once."""
     engine = made(
         spark, form, pa.table({"id": [4] * 300_000, "v": range(300_000)}), duplicates="standard"
@@ -800,9 +798,7 @@ def test_rows_that_meet_and_do_nothing_are_counted_where_they_are_very_many(
 
 
 @pytest.mark.parametrize("form", FORMS)
-def test_a_clause_is_computed_for_the_rows_that_reach_it_and_for_no_other(
-    spark: Any, form: str
-) -> None:
+def test_a_clause_is_computed_only_for_the_rows_that_reach_it(spark: Any, form: str) -> None:
     engine = made(spark, form)
     result = engine.run(
         "MERGE INTO t USING s ON t.id = s.id WHEN MATCHED AND s.v IS NULL THEN DELETE "

@@ -57,7 +57,7 @@ def test_a_procedure_gets_plain_values_of_its_arguments_types(spark: Any) -> Non
         engine.run("CALL own.system.listen(who => 'x', often => 1 / 0)")
 
 
-def test_hive_tables_are_compacted_registered_and_taken_out_by_call(
+def test_hive_tables_are_compacted_registered_and_unregistered_by_call(
     spark: Any, tmp_path: Path
 ) -> None:
     engine, store = Engine(spark=spark, catalog="lake"), HiveAcidConnector(tmp_path)

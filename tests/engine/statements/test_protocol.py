@@ -368,7 +368,7 @@ UPDATE = "UPDATE shop.default.t SET w = 'y', v = v + 1 WHERE id IN (0, 2, 3, 6)"
 DELETE = "DELETE FROM shop.default.t WHERE id IN (0, 2, 3, 6)"
 
 
-def test_every_page_of_an_update_goes_back_to_the_instance_that_gave_it(shop: Shop) -> None:
+def test_every_page_of_an_update_returns_to_the_instance_that_read_it(shop: Shop) -> None:
     assert shop.run(UPDATE, flow="updatable").count == 4
     # Pages of two rows; split 0 has pages 0 and 3, split 1 page 1, split 2 page 2 of four.
     assert shop.of_split(0) == [
@@ -393,7 +393,7 @@ def test_every_page_of_an_update_goes_back_to_the_instance_that_gave_it(shop: Sh
     ]
 
 
-def test_every_page_of_a_delete_goes_back_to_the_instance_that_gave_it(shop: Shop) -> None:
+def test_every_page_of_a_delete_returns_to_the_instance_that_read_it(shop: Shop) -> None:
     assert shop.run(DELETE, flow="updatable").count == 4
     assert shop.of_split(0) == [["delete_rows", [0]], ["delete_rows", [6]], ["finish"], ["close"]]
     assert shop.of_split(1) == [["delete_rows", [2, 3]], ["finish"], ["close"]]
@@ -556,7 +556,7 @@ def test_a_fault_at_any_step_of_the_older_flow_ends_it_there(
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_the_machinery_of_merge_scans_and_writes_by_the_handle_that_begin_merge_gave(
+def test_the_machinery_of_merge_scans_and_writes_with_the_handle_of_begin_merge(
     shop: Shop, era: str
 ) -> None:
     merge = (

@@ -32,7 +32,7 @@ def rows(engine: Engine, sql: str) -> list[tuple[Any, ...]]:
     return [tuple(row.values()) for row in found.to_pylist()]
 
 
-def test_steps_are_taken_until_no_row_is_left(engine: Engine) -> None:
+def test_steps_run_until_no_row_is_left(engine: Engine) -> None:
     assert rows(engine, COUNTED.format(4, "sum(n)")) == [(10,)]
     assert rows(engine, COUNTED.format(0, "n")) == [(1,)]
     # Ten steps after the first row: the deepest recursion within Trino's default limit.
@@ -72,12 +72,12 @@ def test_a_hierarchy_is_followed_named_twice_and_merged(engine: Engine) -> None:
     ]
 
 
-def test_union_without_all_takes_rows_once_in_the_end(engine: Engine) -> None:
+def test_union_without_all_removes_duplicates_at_the_end(engine: Engine) -> None:
     sql = "WITH RECURSIVE t (n, d) AS (VALUES (1, 0), (1, 0) UNION SELECT n, d + 1 FROM t WHERE d < 2) SELECT * FROM t ORDER BY d"
     assert rows(engine, sql) == [(1, 0), (1, 1), (1, 2)]
 
 
-def test_a_query_that_does_not_name_itself_is_one_like_others(engine: Engine) -> None:
+def test_a_query_that_does_not_name_itself_is_not_recursive(engine: Engine) -> None:
     sql = "WITH RECURSIVE a (n) AS (VALUES 1, 2), b (m) AS (SELECT n FROM a UNION ALL SELECT n + 1 FROM a) SELECT count(*) FROM b"
     assert rows(engine, sql) == [(4,)]
     # The inner one of two queries with one name is meant.

@@ -122,9 +122,7 @@ def test_a_statement_that_fails_leaves_the_former_table(
 
 
 @pytest.mark.parametrize("store", STORES)
-def test_a_name_that_is_free_is_given_to_a_new_table(
-    engine: Engine, table: str, store: str
-) -> None:
+def test_an_unused_name_goes_to_a_new_table(engine: Engine, table: str, store: str) -> None:
     engine.run(f"DROP TABLE {table}")
     engine.run(f"CREATE OR REPLACE TABLE {table} AS SELECT 1 AS id, 'n' AS note")
     assert rows(engine, table) == [(1, "n")]

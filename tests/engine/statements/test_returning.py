@@ -74,7 +74,7 @@ def test_the_number_of_rows_is_in_a_saved_trace(spark: Any, tmp_path: Any) -> No
     ]
 
 
-def test_values_of_every_type_come_back_as_they_are(spark: Any) -> None:
+def test_values_of_every_type_are_returned_unchanged(spark: Any) -> None:
     values = {
         "n": Decimal("12.50"),
         "text": "it's",
@@ -106,7 +106,7 @@ def test_values_of_every_type_come_back_as_they_are(spark: Any) -> None:
 @pytest.mark.parametrize(
     "layout", [{}, {"partitioned_by": ["v"]}], ids=["fused", "behind an exchange"]
 )
-def test_many_rows_come_back(spark: Any, layout: dict[str, Any]) -> None:
+def test_many_rows_are_returned(spark: Any, layout: dict[str, Any]) -> None:
     made = engine(spark, RuleSettings(small_rows=0), **layout)
     many = pa.table({"id": range(30_000), "v": [i % 7 for i in range(30_000)]})
     made.register("s", many)
@@ -314,7 +314,7 @@ def test_many_rows_are_returned_by_every_executor(spark: Any, settings: RuleSett
     assert made.table("big").num_rows == 20_000
 
 
-def test_no_row_comes_back_of_an_update_that_fails_or_is_rolled_back(spark: Any) -> None:
+def test_an_update_that_fails_or_is_rolled_back_returns_no_row(spark: Any) -> None:
     made = engine(spark)
     with pytest.raises(RowMergeError, match="DIVISION_BY_ZERO"):
         made.run("UPDATE t SET v = 1 RETURNING 1 / (v - 1)")

@@ -103,7 +103,7 @@ def refused(engine: Engine, sql: str, **options: Any) -> RowMergeError:
 
 
 @pytest.mark.parametrize("store", TABLES)
-def test_columns_of_the_source_come_with_the_rows_on_every_store(
+def test_columns_of_the_source_are_added_with_the_rows_on_every_store(
     engine: Engine, store: str, tmp_path: Path
 ) -> None:
     name = filled(engine, store)
@@ -293,7 +293,7 @@ def nested(engine: Engine, store: str, properties: str = "") -> str:
 @pytest.mark.parametrize("store", VERSIONED)
 @pytest.mark.parametrize("clauses", [STAR, IN_LISTS], ids=["star", "lists"])
 @pytest.mark.parametrize("settings", [None, TINY], ids=["small", "large"])
-def test_fields_and_wider_types_come_with_the_rows(
+def test_fields_and_wider_types_are_added_with_the_rows(
     engine: Engine, store: str, clauses: str
 ) -> None:
     name = nested(engine, store)
@@ -326,7 +326,7 @@ def test_fields_and_wider_types_come_with_the_rows(
         "extra_properties = MAP(ARRAY['write.merge.mode'], ARRAY['copy-on-write'])",
     ],
 )
-def test_fields_and_wider_types_come_in_every_form_of_iceberg(
+def test_fields_and_wider_types_are_added_in_every_form_of_iceberg(
     engine: Engine, properties: str
 ) -> None:
     name = nested(engine, "lake", f"WITH ({properties})")
@@ -349,7 +349,7 @@ def test_a_failure_leaves_types_unchanged(engine: Engine, store: str, fault: str
     assert columns(engine, name) == before
 
 
-def test_columns_that_place_rows_keep_their_types(engine: Engine) -> None:
+def test_partition_columns_keep_their_types(engine: Engine) -> None:
     engine.run("CREATE TABLE t (id integer, v varchar) WITH (partitioned_by = ARRAY['id'])")
     result = engine.run(merge("t", source="(SELECT BIGINT '7' AS id, 'a' AS v) s"))
     assert result.trace.target.type_changes == ()
@@ -435,7 +435,7 @@ def test_a_rehearsal_keeps_no_column(engine: Engine, store: str) -> None:
     assert (len(columns(engine, name)), rows(engine, name)) == (2, BEFORE)
 
 
-def test_a_store_whose_columns_come_by_a_commit_of_their_own_is_refused_at_the_words(
+def test_a_store_that_adds_columns_by_a_separate_commit_is_refused_at_the_words(
     engine: Engine,
 ) -> None:
     engine.run("CREATE TABLE hive.default.t (id integer, v varchar)")
@@ -493,7 +493,7 @@ def test_a_former_version_has_the_columns_of_its_time(engine: Engine, store: str
 
 
 @pytest.mark.parametrize("store", ["memory", "lake"])
-def test_a_column_that_came_and_went_is_another_one_when_it_comes_again(
+def test_a_column_that_was_added_dropped_and_added_again_is_another_one(
     engine: Engine, store: str
 ) -> None:
     name = filled(engine, store)

@@ -89,12 +89,12 @@ def check(spark: SparkSession, store: Store, statements: int) -> None:
 
 
 @pytest.mark.each_value
-def test_threads_of_one_engine_come_one_after_the_other(spark: SparkSession, store: Store) -> None:
+def test_threads_of_one_engine_run_one_after_the_other(spark: SparkSession, store: Store) -> None:
     check(spark, store, 1)
 
 
 @pytest.mark.long
-def test_threads_of_one_engine_come_one_after_the_other_for_many_statements(
+def test_threads_of_one_engine_run_one_after_the_other_for_many_statements(
     spark: SparkSession, store: Store
 ) -> None:
     check(spark, store, 8)
@@ -149,7 +149,7 @@ def test_inserts_into_a_memory_table_run_concurrently_and_are_undone_one_by_one(
         assert engine.table("t").num_rows == left
 
 
-def test_a_slow_merge_and_a_fast_update_of_one_memory_table_both_come_to_their_turn(
+def test_a_slow_merge_and_a_fast_update_of_one_memory_table_both_get_their_turn(
     engine: Engine,
 ) -> None:
     done = {"merge": 0, "update": 0}

@@ -79,7 +79,7 @@ def test_a_waiting_statement_can_be_cancelled(text: str, engine: Engine, holder:
     work()
 
 
-def test_a_statement_whose_turn_does_not_come_goes_on(
+def test_a_statement_whose_turn_never_arrives_continues(
     engine: Engine, holder: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(table_turns, "TURN_SECONDS", 0.0)

@@ -423,7 +423,7 @@ def test_large_tables_are_read_only_for_the_columns_that_are_needed(spark: Any) 
         assert engine.table("big").column("a").to_pylist()[:3] == [1, 1, 3]
 
 
-def test_a_pruned_column_may_have_the_name_of_what_the_plan_makes(spark: Any) -> None:
+def test_a_pruned_column_may_have_a_name_generated_by_the_plan(spark: Any) -> None:
     with Engine(spark=spark, flow="updatable") as engine:
         names = ("rows", "partialrows", "a", "a_new", "row_id")
         engine.register("big", pa.table({name: range(20_000) for name in names}))

@@ -74,7 +74,7 @@ def test_the_plans_are_those_of_the_merge_machinery(engine: Engine) -> None:
     ]
 
 
-def test_the_calls_come_in_the_order_of_merge(engine: Engine) -> None:
+def test_the_calls_are_in_the_order_of_merge(engine: Engine) -> None:
     coordinator = [
         *(
             "get_merge_row_id_column_handle",
@@ -141,7 +141,7 @@ BAD = [
 
 
 @pytest.mark.parametrize(("statement", "code", "place"), BAD)
-def test_a_failing_statement_changes_nothing_and_says_where(
+def test_a_failing_statement_changes_nothing_and_names_the_position(
     engine: Engine, statement: str, code: str, place: tuple[int, int] | None
 ) -> None:
     before = rows(engine)
@@ -216,7 +216,7 @@ def test_names_of_columns_may_hold_points_and_quotes(spark: Any) -> None:
     assert rows(engine, "odd") == [(1, {"a": 1, "b.c": "q"}, 2), (2, {"a": 2, "b.c": "u"}, 4)]
 
 
-def test_verdicts_are_not_given_about_statements_without_a_source(engine: Engine) -> None:
+def test_statements_without_a_source_have_no_verdicts(engine: Engine) -> None:
     result = engine.run("UPDATE t SET v = 1")
     with pytest.raises(RowMergeError, match="no joined rows to judge: this UPDATE is finished"):
         result.verdicts()

@@ -207,7 +207,7 @@ def test_a_computed_column_is_not_assigned(
 
 
 @pytest.mark.parametrize("why", REFUSED)
-def test_a_view_that_cannot_be_changed_says_why(engine: Engine, why: str) -> None:
+def test_an_unchangeable_view_names_the_reason(engine: Engine, why: str) -> None:
     before = _here(engine)
     engine.run(f"CREATE OR REPLACE VIEW every AS {REFUSED[why]}")
     for sql in ("UPDATE every SET a = 1", "DELETE FROM every", "INSERT INTO every (a) VALUES (1)"):
@@ -334,7 +334,7 @@ def test_the_check_option_holds_for_the_clauses_of_a_merge(engine: Engine) -> No
         ("SELECT a FROM t WHERE random() < 2", "or a random value"),
     ],
 )
-def test_a_check_option_that_cannot_be_kept_is_refused_at_its_view(
+def test_an_unenforceable_check_option_is_refused_at_its_view(
     engine: Engine, query: str, why: str
 ) -> None:
     _here(engine)

@@ -377,7 +377,7 @@ def test_an_old_row_is_paired_with_the_row_that_must_replace_it() -> None:
     assert (row.writer, row.call, row.row) == (0, 1, 2)
 
 
-def test_a_row_alone_has_one_side() -> None:
+def test_a_single_row_has_one_side() -> None:
     check = check_of(LosesDeletes())
     assert check.expected is not None
     assert check.actual is not None
@@ -400,7 +400,7 @@ def test_rows_that_no_change_touches_have_no_call() -> None:
     assert {row.writer for row in rows} == {None}
 
 
-def test_the_numbers_of_calls_count_pages_that_were_not_kept() -> None:
+def test_the_numbers_of_calls_include_unrecorded_pages() -> None:
     pages = [(0, page((INS, i))) for i in range(20, 26)]
     check = check_of(LosesTheLastPage6(), pages, most_bytes=1)
     assert [(row.call, row.row) for row in check.rows] == [(6, 0)]

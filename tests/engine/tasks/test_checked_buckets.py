@@ -115,7 +115,7 @@ class FourOfFour(BucketFunction):
 
 
 @pytest.mark.spark
-def test_a_merge_that_meets_bucket_4_of_4_fails_and_changes_nothing(spark: Any) -> None:
+def test_a_merge_with_bucket_4_of_4_fails_and_changes_nothing(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.add_catalog(
         "shop",

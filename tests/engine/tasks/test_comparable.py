@@ -66,7 +66,7 @@ def equal(one: Any, other: Any, *, nulls_meet: bool) -> bool:
 @pytest.mark.parametrize(
     ("arrow_type", "values"), VALUES, ids=[str(arrow_type) for arrow_type, _ in VALUES]
 )
-def test_values_meet_just_when_they_are_equal(
+def test_values_match_exactly_if_they_are_equal(
     arrow_type: pa.DataType, values: list[Any], nulls_meet: bool
 ) -> None:
     # Slices begin within their buffers.

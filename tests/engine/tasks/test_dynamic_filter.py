@@ -55,7 +55,7 @@ def test_a_value_is_found_if_it_is_a_key_and_null_never_is(
 @pytest.mark.parametrize(
     "spread", [1, 1 << 25], ids=["numbers close together", "numbers far apart"]
 )
-def test_pages_keep_the_places_that_their_rows_have_in_the_split(spread: int) -> None:
+def test_pages_keep_the_positions_of_their_rows_in_the_split(spread: int) -> None:
     random = np.random.default_rng(1)
     numbers = random.integers(0, 1000, 5000) * spread
     keys = SourceKeys.of(pa.array(random.choice(1000, 60, replace=False) * spread))
@@ -76,7 +76,7 @@ def test_a_row_stays_if_each_of_its_keys_occurs() -> None:
     assert places.tolist() == [0]
 
 
-def test_pages_without_a_row_that_matters_are_not_given() -> None:
+def test_pages_without_a_relevant_row_are_not_returned() -> None:
     assert (
         list(
             KeyFilter((0,), (SourceKeys.of(pa.array([7])),)).pages(

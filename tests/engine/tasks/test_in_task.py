@@ -73,7 +73,7 @@ def key(name: str) -> JoinKeys:
 
 
 @pytest.mark.parametrize("full", [False, True])
-def test_a_small_join_goes_by_the_source_and_has_the_rest_of_a_full_one_behind(full: bool) -> None:
+def test_a_small_join_follows_the_source_and_ends_with_the_rest_of_a_full_join(full: bool) -> None:
     (rows,) = KeyJoin(((key("k"), key("s")),), expression('"w" <> 3', "w"), full).joined(
         TARGET, SOURCE, evaluator()
     )

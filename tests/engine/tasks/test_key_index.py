@@ -65,7 +65,7 @@ def found(target: list[pa.Array], source: list[pa.Array]) -> list[tuple[int, int
 
 
 @pytest.mark.parametrize(("kind", "values"), KINDS, ids=[str(kind) for kind, _ in KINDS])
-def test_rows_with_equal_keys_meet_and_null_meets_nothing(
+def test_rows_with_equal_keys_match_and_null_matches_nothing(
     kind: pa.DataType, values: list[Any]
 ) -> None:
     target, source = [*values, *values], [*reversed(values), values[0]]
@@ -73,7 +73,7 @@ def test_rows_with_equal_keys_meet_and_null_meets_nothing(
 
 
 @given(st.data())
-def test_keys_of_several_columns_meet_as_they_do_row_by_row(data: st.DataObject) -> None:
+def test_keys_of_several_columns_match_like_row_by_row(data: st.DataObject) -> None:
     columns = data.draw(st.lists(st.sampled_from(KINDS), min_size=1, max_size=3))
     sides = []
     for _ in range(2):
@@ -125,7 +125,7 @@ def bad_hash(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 @pytest.mark.usefixtures("bad_hash")
 @pytest.mark.parametrize(("kind", "values"), KINDS, ids=[str(kind) for kind, _ in KINDS])
-def test_rows_whose_hashes_collide_meet_only_if_their_keys_are_equal(
+def test_rows_with_colliding_hashes_match_only_if_their_keys_are_equal(
     kind: pa.DataType, values: list[Any]
 ) -> None:
     target, source = [*values, *values], [*reversed(values), values[0]]
@@ -143,7 +143,7 @@ def test_rows_whose_hashes_collide_meet_only_if_their_keys_are_equal(
 @pytest.mark.parametrize(
     "outlier", [None, LOWEST, HIGHEST], ids=["even", "one far below", "one far above"]
 )
-def test_numbers_meet_however_they_are_spread(step: int, outlier: int | None) -> None:
+def test_numbers_match_for_any_distribution(step: int, outlier: int | None) -> None:
     random = np.random.default_rng(5)
     numbers = random.permutation(4000)[:1000] * step
     source = np.append(numbers, [] if outlier is None else [outlier]).astype(np.int64)
@@ -155,7 +155,7 @@ def test_numbers_meet_however_they_are_spread(step: int, outlier: int | None) ->
     assert rows.tolist() == np.flatnonzero(np.isin(target, source)).tolist()
 
 
-def test_many_texts_of_many_lengths_meet_as_numbers_do() -> None:
+def test_many_texts_of_many_lengths_match_like_numbers() -> None:
     random = np.random.default_rng(6)
     source, target = random.integers(0, 1 << 20, 3000), random.integers(0, 1 << 20, 30000)
     texts = [
@@ -197,7 +197,7 @@ def test_the_index_needs_at_most_24_bytes_a_row_in_addition_to_the_keys(
 
 
 @pytest.mark.parametrize("length", range(6, 26))
-def test_texts_of_one_length_meet_those_among_texts_of_many_lengths(length: int) -> None:
+def test_texts_of_one_length_match_those_among_texts_of_many_lengths(length: int) -> None:
     alike = [f"{number:0{length}d}" for number in range(50)]
     for other in (None, "", "x", alike[0][:-1], alike[0] + "0"):
         target, source = [*alike, other], list(reversed(alike))

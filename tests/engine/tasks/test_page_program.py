@@ -148,7 +148,7 @@ def test_only_patterns_that_both_engines_read_alike_are_computed_on_pages(
         ("regexp_extract(s, 'a$')", "the regular expression 'a$'"),
     ],
 )
-def test_calls_with_patterns_that_differ_in_one_function_alone_are_refused_there(
+def test_calls_with_patterns_that_differ_in_only_one_function_are_refused_there(
     text: str, what: str
 ) -> None:
     tree, _ = tree_of(text)
@@ -157,7 +157,7 @@ def test_calls_with_patterns_that_differ_in_one_function_alone_are_refused_there
     assert what in str(caught.value)
 
 
-def test_the_clock_of_a_statement_shows_one_moment_wherever_it_is_asked() -> None:
+def test_the_clock_of_a_statement_shows_one_moment_everywhere() -> None:
     tree, _ = tree_of(
         "CAST(current_timestamp(6) AS timestamp(6)) = localtimestamp(6) AND now() = current_timestamp AND a < current_date"
     )
@@ -256,7 +256,7 @@ def test_guarded_expressions_are_not_computed(text: str) -> None:
     assert len(computed(text, rows)[0]) == rows.num_rows
 
 
-def test_terms_of_and_are_looked_at_in_their_order_while_all_before_are_true() -> None:
+def test_terms_of_and_are_evaluated_in_order_while_all_earlier_ones_are_true() -> None:
     tree, symbols = tree_of("j <> 0 AND (i = 3 OR b) AND 10 / j > 2")
     page = table().combine_chunks().to_batches()[0].rename_columns(symbols)
     where = PageExpression(
@@ -359,7 +359,7 @@ def test_the_first_row_whose_condition_cannot_be_computed_is_reported_among_many
     ("values", "kept"),
     [([1, 3], [1, 3]), ([1, None], [1]), ([], []), ([None], [])],
 )
-def test_a_list_of_values_is_looked_up_with_three_truths(
+def test_a_list_of_values_is_looked_up_with_three_valued_logic(
     values: list[int | None], kept: list[int]
 ) -> None:
     page = pa.RecordBatch.from_pydict({"i": pa.array([1, 2, 3, None], pa.int32())})
@@ -402,7 +402,7 @@ def test_a_list_of_values_is_looked_up_with_three_truths(
         ("CAST(nullif(c, 'abc') AS varchar)", "'12', ' 7 '"),
     ],
 )
-def test_a_long_list_is_looked_up_as_a_short_one_is_compared(
+def test_a_long_list_is_looked_up_with_the_result_of_comparing_a_short_one(
     value: str, items: str, negated: str, null: str
 ) -> None:
     text = f"{value} {negated}IN ({items}{null})"
@@ -428,7 +428,7 @@ def test_a_value_that_may_fail_is_looked_up_by_a_join_and_fails_only_for_rows_th
     assert True in listed
 
 
-def test_two_lists_in_two_expressions_are_not_taken_for_each_other() -> None:
+def test_two_lists_in_two_expressions_are_not_confused() -> None:
     tree, symbols = tree_of("i = 1")
     page = table().combine_chunks().to_batches()[0].rename_columns(symbols)
     columns = []

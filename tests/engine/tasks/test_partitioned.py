@@ -116,14 +116,14 @@ def test_equal_keys_go_to_the_same_task(one: pa.Array, other: pa.Array) -> None:
 
 
 @pytest.mark.parametrize("alone", [False, True])
-def test_rows_that_meet_nothing_are_spread_or_stay(*, alone: bool) -> None:
+def test_unmatched_rows_are_spread_or_stay(*, alone: bool) -> None:
     found = sent({"a": [None] * 700, "b": range(700)}, ("a", "b"), alone=alone)
     assert {partition: len(rows) for partition, rows in found.items()} == (
         dict.fromkeys(range(PARTITIONS), 100) if alone else {}
     )
 
 
-def test_a_row_with_a_null_among_its_keys_meets_nothing() -> None:
+def test_a_row_with_a_null_among_its_keys_matches_nothing() -> None:
     found = sent({"a": [1, None, 1, None], "b": [None, None, 2, 2]}, ("a", "b"), alone=False)
     assert [(row["a"], row["b"]) for rows in found.values() for row in rows] == [(1, 2)]
 

@@ -156,7 +156,7 @@ def test_change_only_of_the_current_era_passes_the_case_number_on() -> None:
 
 
 @pytest.mark.parametrize("paradigm", RowChangeParadigm)
-def test_rows_where_nothing_fired_never_leave(paradigm: RowChangeParadigm) -> None:
+def test_rows_without_a_fired_clause_never_leave(paradigm: RowChangeParadigm) -> None:
     nothing = [("Devon", 3, row(None, None, "Devon", True, -1, -1))] * 3
     out = processor_of(paradigm).transform_page(page(layout(), nothing))
     assert out.num_rows == 0

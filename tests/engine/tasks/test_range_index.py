@@ -82,7 +82,7 @@ def test_the_index_finds_the_pairs_of_all_comparisons(kind: str, ends: str) -> N
         assert sum(map(len, sets)) == len(set().union(*sets))
 
 
-def test_a_long_interval_makes_no_candidates_of_the_short_ones() -> None:
+def test_a_long_interval_does_not_add_candidates_to_short_ones() -> None:
     lows = np.arange(0, 1_000_000, 10)
     highs = lows + 5
     highs[0] = 2_000_000

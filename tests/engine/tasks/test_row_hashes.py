@@ -39,7 +39,7 @@ COLUMNS = [
 
 
 @pytest.mark.parametrize(("kind", "values"), COLUMNS, ids=lambda value: str(value)[:30])
-def test_equal_values_have_one_hash_and_others_another(
+def test_equal_values_have_one_hash_and_different_values_another(
     kind: pa.DataType, values: list[Any]
 ) -> None:
     column = pa.array([*values, *values], kind)
@@ -95,7 +95,7 @@ def test_bags_count_rows_and_take_them_away() -> None:
     assert (one - one).size == 0
 
 
-def test_only_what_one_side_has_more_often_comes_out_of_the_tasks() -> None:
+def test_the_tasks_return_only_the_surplus_of_one_side() -> None:
     def blob(side: int, hashes: list[int]) -> dict[str, Any]:
         return {"part": 0, "side": side, "hashes": np.array(hashes, np.uint64).tobytes()}
 

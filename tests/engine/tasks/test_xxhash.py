@@ -68,7 +68,7 @@ COLUMNS: list[tuple[pa.DataType, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("kind", "values"), COLUMNS, ids=[str(kind) for kind, _ in COLUMNS])
-def test_a_value_of_any_type_has_the_hash_that_spark_gives(
+def test_a_value_of_any_type_has_sparks_hash(
     spark: SparkSession, kind: pa.DataType, values: list[Any]
 ) -> None:
     # Beside another column, since the hash of one is the seed of the next, and as a slice, whose buffers begin elsewhere.

@@ -76,7 +76,7 @@ OBJECTS: list[tuple[list[Any], str, list[Any]]] = [
 
 
 @pytest.mark.parametrize(("given", "sql_type", "expected"), OBJECTS, ids=id_of)
-def test_python_objects_come_out_as_they_went_in(
+def test_python_objects_are_returned_unchanged(
     given: list[Any], sql_type: str, expected: list[Any]
 ) -> None:
     frame = pd.DataFrame({"v": pd.Series(given, dtype=object)})
@@ -248,7 +248,7 @@ ARROW: list[tuple[Any, str, list[Any]]] = [
     ARROW,
     ids=lambda value: str(getattr(value, "type", value))[:40],
 )
-def test_arrow_arrays_come_out_as_they_went_in(
+def test_arrow_arrays_are_returned_unchanged(
     given: Any, sql_type: str, expected: list[Any]
 ) -> None:
     read = whole_frame("f", pa.table({"v": given}))
@@ -317,7 +317,7 @@ def test_arrow_values_that_sql_does_not_hold_are_refused_with_their_column(
     assert message in error.message
 
 
-def test_values_hidden_under_a_null_are_not_looked_at() -> None:
+def test_values_hidden_under_a_null_are_not_read() -> None:
     hidden = pa.StructArray.from_arrays(
         [pa.array([1_001], pa.timestamp("ns"))], names=["a"], mask=pa.array([True])
     )
@@ -361,7 +361,7 @@ PANDAS: list[tuple[Any, str, list[Any]]] = [
     PANDAS,
     ids=lambda value: str(getattr(value, "dtype", value))[:40],
 )
-def test_dtypes_of_pandas_come_out_as_they_went_in(
+def test_dtypes_of_pandas_are_returned_unchanged(
     given: Any, sql_type: str, expected: list[Any]
 ) -> None:
     read = whole_frame("f", pd.DataFrame({"v": given}))
@@ -479,7 +479,7 @@ def test_addresses_of_polars_objects_are_not_taken_for_bytes(
 @pytest.mark.parametrize(
     "empty", [[None, None], [[], []], [{"a": None}] * 2, [[None], None]], ids=str
 )
-def test_a_column_without_a_value_makes_no_table(empty: list[Any]) -> None:
+def test_no_table_is_created_from_a_column_without_a_value(empty: list[Any]) -> None:
     with pytest.raises(RowMergeError, match="Column type is unknown: note") as caught:
         Engine().register("t", pd.DataFrame({"id": [1, 2], "note": pd.Series(empty, dtype=object)}))
     assert caught.value.code == "COLUMN_TYPE_UNKNOWN"

@@ -98,7 +98,7 @@ def test_a_result_as_a_source() -> None:
     assert _hint(engine, "SELECT * FROM old", old=result).endswith("old = old.to_pandas()")
 
 
-def test_a_frame_as_a_target_is_answered_with_a_statement_that_makes_a_table() -> None:
+def test_a_frame_as_a_target_is_answered_with_a_statement_that_creates_a_table() -> None:
     hint = _hint(Engine(), 'DELETE FROM "order"', order=pd.DataFrame({"id": [1]}))
     assert hint == 'Make a table of it first: CREATE TABLE "order" AS SELECT * FROM "order".'
 

@@ -156,7 +156,7 @@ def test_null_has_no_normal_form_and_null_beside_null_is_a_difference() -> None:
 
 
 @given(st.lists(st.text("aé1 日", max_size=6), max_size=5))
-def test_each_text_is_given_whole_and_without_each_of_its_letters(texts: list[str]) -> None:
+def test_each_text_is_yielded_whole_and_without_each_of_its_letters(texts: list[str]) -> None:
     expected = {
         (at, i, text if not i else text[: i - 1] + text[i:])
         for at, text in enumerate(texts)

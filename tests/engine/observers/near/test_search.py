@@ -342,7 +342,7 @@ def test_all_rows_without_a_partner_are_listed_with_near_keys(
     )
 
 
-def test_beside_another_key_the_same_instant_in_another_zone_separates_nothing() -> None:
+def test_the_same_instant_in_another_zone_is_no_difference_beside_another_key() -> None:
     zoned, plain = (
         Type("timestamp with time zone", (6,), ("zone",)),
         parse_type("timestamp(6) with time zone"),

@@ -83,7 +83,7 @@ def test_the_rows_of_a_merge_agree_in_any_order(engine: Engine) -> None:
     assert "AGREES" in audit._repr_mimebundle_()["text/html"]
 
 
-def test_a_missing_row_is_named_with_the_clause_that_makes_it(engine: Engine) -> None:
+def test_a_missing_row_is_named_with_its_clause(engine: Engine) -> None:
     audit = audited(engine, [row for row in RIGHT if row[0] != 5])
     assert (audit.agrees, audit.counts.missing, audit.counts.unexpected) == (False, 1, 0)
     [row] = audit.rows
@@ -97,7 +97,7 @@ def test_a_missing_row_is_named_with_the_clause_that_makes_it(engine: Engine) ->
     assert "Clause 2 fires" in str(audit)
 
 
-def test_a_row_that_ought_to_be_deleted_is_named(engine: Engine) -> None:
+def test_a_row_that_should_be_deleted_is_named(engine: Engine) -> None:
     [row] = audited(engine, [*RIGHT, (2, "bob", 20)]).rows
     assert (row.key, row.fate) == ({"id": 2}, RowFate.STILL_THERE)
     assert row.journeys[0].case_number == 1
@@ -582,7 +582,7 @@ def test_states_with_other_columns_are_refused(stores: Engine) -> None:
     assert caught.value.code == "INVALID_ARGUMENTS"
 
 
-def test_a_store_that_keeps_nothing_is_refused(stores: Engine) -> None:
+def test_a_store_without_versions_is_refused(stores: Engine) -> None:
     stores.run("CREATE TABLE lite.main.t (id bigint)")
     with pytest.raises(RowMergeError, match="does not support versioned tables") as caught:
         stores.audit(before=1, statement="DELETE FROM lite.main.t")

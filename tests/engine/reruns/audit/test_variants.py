@@ -40,7 +40,7 @@ def test_clauses_about_the_same_rows_change_places() -> None:
     ]
 
 
-def test_conditions_are_taken_as_true_where_they_are_unknown_or_everywhere() -> None:
+def test_conditions_are_assumed_true_if_unknown_or_everywhere() -> None:
     assert variants(MERGE, Cause.UNKNOWN) == [
         MERGE.replace("t.n > 1", "((t.n > 1) IS DISTINCT FROM FALSE)")
     ]
@@ -84,7 +84,7 @@ def test_every_variant_can_be_read_again() -> None:
         assert parse(variant.statement)
 
 
-def test_functions_of_the_moment_are_found_wherever_they_are() -> None:
+def test_functions_of_the_current_time_are_found_at_every_position() -> None:
     assert momentary(
         parse("UPDATE t SET a = now(), b = CASE WHEN x THEN random() END WHERE c < current_date")
     ) == [

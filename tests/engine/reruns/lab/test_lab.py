@@ -176,7 +176,7 @@ def test_your_statement_runs_on_rows_of_your_table(engine: Engine) -> None:
     engine.run("DROP TABLE t")
 
 
-def test_a_second_call_goes_on_where_the_budget_ended(engine: Engine, tmp_path: Path) -> None:
+def test_a_second_call_continues_where_the_budget_ended(engine: Engine, tmp_path: Path) -> None:
     file = tmp_path / "lab.jsonl"
     grid = {**SMALL, "share": [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0]}
     began = time.monotonic()

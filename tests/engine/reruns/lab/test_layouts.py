@@ -126,7 +126,7 @@ def test_predictions_are_what_statements_do_in_a_copy_with_the_layout(
     assert sum(touched for touched, _ in true_counts) > 0
 
 
-def test_the_recommended_layout_saves_what_the_sentence_says(engine: Engine) -> None:
+def test_the_recommended_layout_saves_what_the_sentence_claims(engine: Engine) -> None:
     statements = [s.format(t="ice.default.t") for s in STATEMENTS[:2]]
     found = engine.layouts("ice.default.t", ";\n".join(statements), namespace={"s": SOURCE})
     best = found.recommended

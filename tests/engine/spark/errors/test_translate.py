@@ -47,7 +47,7 @@ def test_a_lost_spark_connect_server_is_reported_with_a_remedy() -> None:
     assert "Engine(spark=session)" in str(error.hint)
 
 
-def test_a_store_that_does_not_answer_is_not_taken_for_java() -> None:
+def test_an_unresponsive_store_is_not_taken_for_java() -> None:
     with pytest.raises(ConnectionRefusedError) as caught, socket.socket() as store:
         store.connect(("127.0.0.1", free_port()))
     assert "Java" not in translate(caught.value, "run").message

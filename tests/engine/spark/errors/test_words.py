@@ -79,7 +79,7 @@ def test_the_carets_are_under_the_word_and_the_error_keeps_trinos_position(
     assert f"Line {(line or 0) + 1}:{column} of the cell." in shown
 
 
-def test_an_error_that_travels_keeps_its_word(engine: Engine) -> None:
+def test_an_error_that_is_pickled_keeps_its_word(engine: Engine) -> None:
     import pickle
 
     with pytest.raises(RowMergeError) as caught:

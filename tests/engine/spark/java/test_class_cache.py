@@ -109,7 +109,7 @@ def test_files_in_sparks_configuration_directory_are_reported(tmp_path):
     assert found.advice
 
 
-def test_a_home_that_others_may_enter_is_not_trusted(tmp_path):
+def test_a_home_accessible_to_other_users_is_not_trusted(tmp_path):
     cache = made(cache_in(tmp_path / "home"))
     cache.home.chmod(0o755)
     assert "not private" in reason(cache.trouble())

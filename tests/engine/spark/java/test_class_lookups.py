@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def test_a_statement_looks_no_class_up(
+def test_a_statement_looks_up_no_class(
     spark: SparkSession, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine = Engine(spark=spark)

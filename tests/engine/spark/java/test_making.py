@@ -162,7 +162,7 @@ def test_an_unwritable_home_is_reported(monkeypatch):
 
 
 @pytest.mark.not_quick
-def test_nothing_is_made_while_statements_run_or_come_often():
+def test_no_cache_is_made_while_statements_run_or_are_frequent():
     made: list[float] = []
     idle = IdleMaking(seconds=2)
     idle.wish(lambda: made.append(time.monotonic()))
@@ -182,7 +182,7 @@ def test_nothing_is_made_while_statements_run_or_come_often():
     assert len(made) == 1, "it is wished for once"
 
 
-def test_an_error_of_what_is_made_is_its_own_business():
+def test_an_error_while_making_a_cache_affects_nothing_else():
     called = threading.Event()
 
     def fail() -> None:

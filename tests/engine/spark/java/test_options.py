@@ -31,7 +31,7 @@ def test_an_invalid_number_of_cores_in_the_variable_is_refused(monkeypatch, told
     assert "whole number from 1 on" in caught.value.hint
 
 
-def test_the_doctor_says_that_the_variable_is_wrong(monkeypatch):
+def test_the_doctor_reports_that_the_variable_is_wrong(monkeypatch):
     monkeypatch.setenv("ROWMERGE_CORES", "two")
     memory = {check.name: check for check in doctor(start_spark=False)}["memory"]
     assert (memory.state, memory.detail) == ("failed", "The variable ROWMERGE_CORES is 'two'")

