@@ -68,14 +68,12 @@ def test_columns_written_by_a_clause_are_those_that_it_names(clause: str, writes
         ("WHEN MATCHED THEN DO NOTHING", "WHEN MATCHED THEN DO NOTHING", False),
     ],
 )
-def test_a_clause_knows_its_head_and_which_rows_it_is_about(
-    clause: str, head: str, by_source: bool
-) -> None:
+def test_a_clause_knows_its_head_and_its_rows(clause: str, head: str, by_source: bool) -> None:
     record = planned(clause).clauses[0]
     assert (record.head, record.by_source) == (head, by_source)
 
 
-def test_a_scan_goes_by_the_name_that_the_statement_has_for_it() -> None:
+def test_a_scan_is_named_as_in_the_statement() -> None:
     engine = Engine()
     engine.register("my table", pa.table({"id": [1]}))
     sql = 'MERGE INTO "my table" USING (VALUES 1) s(id) ON "my table".id = s.id WHEN MATCHED THEN DELETE'

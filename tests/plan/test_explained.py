@@ -640,7 +640,7 @@ def test_graphviz_has_a_cluster_per_fragment_and_edges_between_them(engine: Engi
     assert text.count(" -> ") == text.count("[label=") - 1, "its nodes are one tree"
 
 
-def test_validate_says_that_a_statement_is_right_and_io_is_refused(engine: Engine) -> None:
+def test_validate_accepts_a_valid_statement_and_io_is_refused(engine: Engine) -> None:
     assert str(engine.run("EXPLAIN (TYPE VALIDATE) SELECT 1")) == "true"
     with pytest.raises(RowMergeError) as refused:
         engine.run("EXPLAIN (TYPE IO, FORMAT JSON) SELECT 1")

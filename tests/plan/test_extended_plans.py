@@ -58,7 +58,7 @@ def test_case_numbers_follow_the_text_over_all_kinds_of_clauses() -> None:
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_a_clause_that_does_nothing_makes_a_row_that_keeps_its_place_and_its_number(
+def test_a_clause_that_does_nothing_creates_a_row_that_keeps_its_partition_and_its_number(
     era: str,
 ) -> None:
     plan = planned(table={"partitioned_by": ["p"]}, era=era)
@@ -136,7 +136,7 @@ def test_a_subquery_in_returning_keeps_the_exchange_of_mark_distinct() -> None:
     assert facts(nested, "MarkDistinct").exchange
 
 
-def test_the_commit_says_which_columns_it_adds_and_the_scan_has_them_as_null() -> None:
+def test_the_commit_names_the_columns_it_adds_and_the_scan_has_them_as_null() -> None:
     sql = "MERGE WITH SCHEMA EVOLUTION INTO t USING s ON t.id = s.id WHEN MATCHED THEN UPDATE * WHEN NOT MATCHED THEN INSERT *"
     plan = planned(sql)
     assert one(plan, "TableFinish").details == ("Adds the columns: [unused:bigint]",)

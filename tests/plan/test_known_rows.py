@@ -124,7 +124,7 @@ def test_a_source_of_unknown_size_has_no_row_count(engine: Engine) -> None:
     ] * 3
 
 
-def test_the_report_says_would(engine: Engine) -> None:
+def test_the_report_uses_the_conditional(engine: Engine) -> None:
     shown = mime_bundle(engine.run("INSERT INTO t VALUES (7, 'x'), (8, 'y')", dry_run=True).trace)
     assert "It would read 2 rows of the query and insert 2 rows." in " ".join(
         shown["text/plain"].split()

@@ -63,7 +63,7 @@ def executed(engine: Engine, sql: str, **options: frozenset[str]) -> str:
         ("SELECT INTERVAL '1' DAY FROM t", "a value of type interval day to second"),
     ],
 )
-def test_the_plan_says_why_spark_executes_a_query(engine: Engine, sql: str, reason: str) -> None:
+def test_the_plan_names_why_spark_executes_a_query(engine: Engine, sql: str, reason: str) -> None:
     assert executed(engine, sql) == f"{BY_SPARK}pages cannot be asked for {reason}"
 
 

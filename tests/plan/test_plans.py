@@ -190,7 +190,7 @@ def test_a_source_that_every_task_has_is_replicated() -> None:
     assert not facts_of(one(plan, "MarkDistinct")).exchange
 
 
-def test_a_source_of_a_quarter_of_the_target_makes_both_sides_travel_by_their_keys() -> None:
+def test_a_source_of_a_quarter_of_the_target_lets_both_sides_travel_by_their_keys() -> None:
     large = replace(LARGE, one_task_bytes=0, packed_bytes=0, source_bytes=1 << 30)
     details = one(records(settings=large), "MergeWriter").details
     assert any("by their keys: the target has" in detail for detail in details)

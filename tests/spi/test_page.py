@@ -53,7 +53,7 @@ def test_a_table_without_layout_has_neither_redistribution_columns_nor_hash() ->
 
 @pytest.mark.parametrize("era", Era)
 @pytest.mark.parametrize("redistribution", [(), (2,), (0, 2)])
-def test_every_channel_lies_where_the_schemas_have_its_name(
+def test_every_channel_is_at_the_position_of_its_name_in_the_schemas(
     era: Era, redistribution: tuple[int, ...]
 ) -> None:
     layout = PageLayout(3, redistribution, era)

@@ -46,7 +46,7 @@ def test_rows_with_little_in_common_are_not_a_pair() -> None:
     assert pairs({"id": [1], "v": ["a"], "w": [None]}, {"id": [70], "v": ["b"], "w": [None]}) == []
 
 
-def test_an_exchange_of_columns_comes_first() -> None:
+def test_an_exchange_of_columns_has_precedence() -> None:
     # By the key 2, the rows (2, 3) and (2, 1) would be a pair.
     result = pair_rows(
         pa.table({"a": [1, 2], "b": [2, 3]}), pa.table({"a": [2, 3], "b": [1, 2]}), [0]

@@ -191,7 +191,7 @@ def test_verdicts_show_themselves_as_text_and_html(results: dict[str, Result]) -
     assert bundle["text/plain"] in bundle["text/html"]
 
 
-def test_a_saved_trace_still_knows_the_verdicts(results: dict[str, Result], tmp_path: Path) -> None:
+def test_a_saved_trace_has_the_verdicts(results: dict[str, Result], tmp_path: Path) -> None:
     for result in results.values():
         save_trace(result.trace, tmp_path / "trace.json")
         assert list(Verdicts.of(load_trace(tmp_path / "trace.json"))) == list(result.verdicts())
@@ -226,7 +226,7 @@ def test_a_statement_without_joined_rows_has_no_verdicts(spark: Any) -> None:
         '(SELECT id, v, v AS rn, v AS "A b" FROM s) x',
     ],
 )
-def test_the_proposed_source_makes_the_statement_run(spark: Any, source: str) -> None:
+def test_the_statement_runs_with_the_proposed_source(spark: Any, source: str) -> None:
     name = "s" if source == "s" else "x"
     sql = f"MERGE INTO t USING {{}} ON t.id = {name}.id WHEN MATCHED THEN UPDATE SET v = {name}.v"
     with Engine(spark=spark) as engine:
@@ -266,7 +266,7 @@ def markdown() -> str:
     return "\n".join([*lines, "", *rules])
 
 
-def test_the_document_has_the_table_that_the_rules_give() -> None:
+def test_the_document_has_the_table_of_the_rules() -> None:
     text = DOCUMENT.read_text(encoding="utf-8")
     assert text[text.index(BEGIN) + len(BEGIN) : text.index(END)].strip() == markdown()
 

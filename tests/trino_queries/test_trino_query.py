@@ -36,7 +36,7 @@ def older_answer() -> dict[str, Any]:
     return answer("1-merge-of-476")
 
 
-def test_a_query_of_an_older_trino_is_read_as_well() -> None:
+def test_a_query_of_an_older_trino_is_read_too() -> None:
     query = trino_query(older_answer())
     assert (query.kind, query.version, len(list(query.plan.walk()))) == ("MERGE", "476", 21)
 

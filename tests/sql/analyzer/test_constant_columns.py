@@ -57,7 +57,7 @@ def test_a_number_without_room_in_the_common_type_is_named() -> None:
     assert (raised.value.index, str(raised.value.type)) == (2, "decimal(38,0)")
 
 
-def test_columns_one_below_the_other_keep_their_order() -> None:
+def test_columns_below_each_other_keep_their_order() -> None:
     columns = [
         ConstantColumn.of_literals(texts) for texts in (["1", "NULL"], ["2.5"], ["NULL", "-3"])
     ]

@@ -149,7 +149,7 @@ def test_unsupported_defaults_of_alter_column_are_refused(
         "ALTER TABLE items ALTER COLUMN c SET DEFAULT 1",
     ],
 )
-def test_a_store_that_keeps_no_defaults_refuses_them(statement: str) -> None:
+def test_a_store_without_defaults_refuses_them(statement: str) -> None:
     tables = Defaulted(stores=False)
     if "ALTER COLUMN" in statement:
         statement = statement.replace("COLUMN c", "COLUMN n")

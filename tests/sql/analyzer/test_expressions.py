@@ -47,7 +47,7 @@ def _spark(value: str, relation: str = "numbers") -> str:
         ("avg(n)", "decimal(10,2)"),
     ],
 )
-def test_types_are_those_that_trino_gives(value, kind):
+def test_types_are_those_of_trino(value, kind):
     assert _type(value) == kind
 
 
@@ -151,7 +151,7 @@ def test_a_long_run_of_equalities_of_a_column_is_looked_up_in_a_list():
     assert " IN " not in _spark(" OR ".join(f"i <> {n}" for n in range(10)))
 
 
-def test_an_unknown_function_comes_with_the_nearest_name():
+def test_an_unknown_function_is_reported_with_the_nearest_name():
     assert refusal("SELECT uper(s) FROM numbers").hint == "Did you mean 'upper'?"
 
 
@@ -160,7 +160,7 @@ def test_try_around_a_form_that_would_swallow_the_failure_is_refused():
     assert _spark("TRY(coalesce(i, 5))") == "coalesce(`i`, 5)"
 
 
-def test_nan_is_compared_as_ieee_754_says():
+def test_nan_is_compared_as_in_ieee_754():
     assert _spark("d = 1E0") == "IF(isnan(`d`) AND 1.0D IS NOT NULL, false, (`d` = 1.0D))"
 
 

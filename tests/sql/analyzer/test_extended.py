@@ -216,7 +216,7 @@ def test_a_query_is_the_same_in_both_dialects(sql):
     assert parse(sql) == parse(sql, dialect="extended")
 
 
-def test_explain_takes_the_dialect_along():
+def test_explain_keeps_the_dialect():
     explain = parse(f"EXPLAIN {MERGE}WHEN NOT MATCHED BY SOURCE THEN DELETE", dialect="extended")
     assert isinstance(explain, st.Explain)
     assert isinstance(explain.statement, st.Merge)
@@ -226,7 +226,7 @@ def test_explain_takes_the_dialect_along():
 # -- meaning
 
 
-def test_star_takes_the_columns_by_name_and_leaves_further_ones():
+def test_star_matches_the_columns_by_name_and_ignores_further_ones():
     merge = _merge(MERGE + "WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *")
     for clause in merge.clauses:
         assert [(value.text, sorted(value.references)) for value in clause.values if value] == [
@@ -294,7 +294,7 @@ def test_a_clause_about_rows_without_a_source_row_cannot_read_one(clause, column
     )
 
 
-def test_a_name_that_no_side_has_keeps_its_own_hint():
+def test_a_name_of_neither_side_keeps_its_own_hint():
     error = refusal(
         MERGE + "WHEN NOT MATCHED BY SOURCE AND t.vv > 1 THEN DELETE",
         tables=TABLES,
@@ -445,7 +445,7 @@ def test_schema_evolution_is_trinos_error_with_a_hint_that_names_the_option():
         ("MERGE WITH SCHEMA INTO t", "mismatched input 'INTO'. Expecting: 'EVOLUTION'"),
     ],
 )
-def test_the_words_of_schema_evolution_come_together(sql, message):
+def test_the_words_of_schema_evolution_belong_together(sql, message):
     assert _refused(sql, "extended").message == message
 
 
@@ -465,7 +465,7 @@ def test_a_star_adds_what_the_source_has_beyond_the_target_at_the_end():
     assert [field.name for field in merge.target_fields] == ["id", "v", "old", "w", "x"]
 
 
-def test_columns_are_the_same_without_regard_to_case_and_new_ones_are_spelled_as_in_the_source():
+def test_column_names_ignore_case_and_new_ones_are_spelled_as_in_the_source():
     source = '(SELECT id AS "ID", w AS "Old", w AS "New One" FROM s)'
     merge = _evolved(EVOLVING.replace("USING s", f"USING {source} s") + BOTH)
     assert [column.name for column in merge.added] == ["New One"]
@@ -486,7 +486,7 @@ def test_only_columns_named_by_clauses_are_added_without_a_star():
     assert _values(merge) == [{"w": "upper(s.w)"}, {"id": "s.id", "old": "w"}]
 
 
-def test_a_statement_that_takes_nothing_new_adds_nothing():
+def test_a_statement_without_new_columns_adds_nothing():
     for clause in (
         "MATCHED THEN DELETE",
         "MATCHED THEN UPDATE SET v = s.id",

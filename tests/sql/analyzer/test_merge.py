@@ -137,7 +137,7 @@ def test_a_dataframe_of_the_notebook_is_a_source_but_no_target():
     assert error.code == "NOT_SUPPORTED"
 
 
-def test_a_wrong_number_of_values_says_both_numbers_and_points_at_the_values():
+def test_a_wrong_number_of_values_names_both_numbers_and_points_at_the_values():
     error = refusal(
         "MERGE INTO numbers t USING numbers s ON true WHEN NOT MATCHED THEN INSERT (i, s) VALUES (s.i)"
     )

@@ -70,7 +70,7 @@ def test_a_wrong_call_is_refused_as_trino_refuses_it(case: dict[str, Any]) -> No
         ("schema_name => NULL", {"schema_name": "NULL"}),
     ],
 )
-def test_arguments_go_by_place_or_by_name(written: str, given: dict[str, str]) -> None:
+def test_arguments_are_passed_by_position_or_by_name(written: str, given: dict[str, str]) -> None:
     analysis = meaning(f"CALL system.counted({written})", tables=Catalogs())
     assert isinstance(analysis, CallAnalysis)
     assert analysis.name == ("lake", "system", "counted")

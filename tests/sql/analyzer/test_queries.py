@@ -67,7 +67,7 @@ def test_an_inner_column_cannot_catch_an_outer_one_of_the_same_name():
         ("abs(max(i)) + 1", "1 row"),
     ],
 )
-def test_an_aggregate_makes_one_row_of_many_but_not_over_a_window(select, rows):
+def test_an_aggregate_reduces_many_rows_to_one_but_not_over_a_window(select, rows):
     assert str(known_rows(_query(f"SELECT {select} FROM (VALUES 1, 2, 3) AS t(i)").tree)) == rows
 
 

@@ -172,7 +172,7 @@ def test_a_zone_may_be_set_as_a_property(engine: Engine) -> None:
     assert rows(engine, "SELECT current_timezone()") == [("UTC",)]
 
 
-def test_a_recursion_takes_as_many_steps_as_were_set(engine: Engine) -> None:
+def test_a_recursion_runs_the_configured_number_of_steps(engine: Engine) -> None:
     numbers = "WITH RECURSIVE r (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM r WHERE n < 4) SELECT max(n) FROM r"
     engine.run("SET SESSION max_recursion_depth = 2")
     with pytest.raises(RowMergeError, match=r"Recursion depth limit exceeded \(2\)"):

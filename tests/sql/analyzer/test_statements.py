@@ -13,7 +13,7 @@ from rowmerge_nb.sql.analyzer.analysis import (
 from tests.sql.support import meaning, place, refusal, spark_text
 
 
-def test_a_created_table_keeps_names_as_written_and_properties_as_given():
+def test_a_created_table_keeps_names_and_properties_as_written():
     create = meaning(
         "CREATE TABLE Shop (Id BIGINT NOT NULL, price DECIMAL(8, 2)) WITH (partitioned_by = ARRAY['Id'])"
     )
@@ -26,7 +26,7 @@ def test_a_created_table_keeps_names_as_written_and_properties_as_given():
     assert create.metadata.properties == {"partitioned_by": ("Id",)}
 
 
-def test_a_table_made_from_a_query_takes_its_types():
+def test_a_table_created_from_a_query_has_its_types():
     create = meaning(
         "CREATE TABLE x AS SELECT customer AS who, 'ab' AS t, 1.5 AS p FROM accounts WITH NO DATA"
     )

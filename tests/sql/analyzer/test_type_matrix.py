@@ -74,7 +74,7 @@ ASSIGNMENTS = {
 
 
 @pytest.mark.parametrize("source", TYPES)
-def test_cast_takes_each_type_where_trino_does(source):
+def test_cast_accepts_the_types_of_trino(source):
     allowed = {
         target for target in TYPES if can_cast(parse_type(TYPES[source]), parse_type(TYPES[target]))
     }
@@ -82,7 +82,7 @@ def test_cast_takes_each_type_where_trino_does(source):
 
 
 @pytest.mark.parametrize("source", TYPES)
-def test_assignment_takes_each_type_where_trino_does(source):
+def test_assignment_accepts_the_types_of_trino(source):
     allowed = {
         target
         for target in TYPES

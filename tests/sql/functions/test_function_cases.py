@@ -100,7 +100,7 @@ def answers(spark, request):
     ids=lambda text: text[:60],
 )
 @pytest.mark.each_case
-def test_expression_has_the_type_and_the_value_that_trino_gives(answers, expression, expected):
+def test_expression_has_trinos_type_and_value(answers, expression, expected):
     assert answers[expression] == expected
 
 

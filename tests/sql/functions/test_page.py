@@ -10,11 +10,11 @@ from rowmerge_nb.sql.functions.refused import REFUSED
 PAGE = Path(__file__).parents[3] / "docs" / "functions.md"
 
 
-def test_the_page_of_functions_is_what_the_tables_say():
+def test_the_page_of_functions_matches_the_tables():
     assert PAGE.read_text(encoding="utf-8") == page()
 
 
-def test_no_function_is_both_known_and_refused():
+def test_no_function_is_both_supported_and_refused():
     assert [
         name for name in REFUSED if not all(overload.refusal for overload in overloads(name))
     ] == []

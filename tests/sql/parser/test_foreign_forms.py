@@ -146,7 +146,7 @@ def test_an_offer_replaces_the_words_that_are_wrong(sql: str, offer: str) -> Non
     assert hint_of(sql).endswith(f"`{offer}`")
 
 
-def test_words_are_not_joined_where_others_are_removed() -> None:
+def test_words_are_not_joined_after_a_removal_between_them() -> None:
     sql = "MERGE INTO t USING s USING(id)WHEN MATCHED THEN DELETE"
     assert hint_of(sql).endswith("`MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE`")
 

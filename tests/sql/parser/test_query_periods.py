@@ -51,7 +51,7 @@ def test_a_table_without_a_period_has_none() -> None:
         "SELECT * FROM t FOR VERSION AS OF 1 a JOIN t FOR VERSION AS OF 2 b ON a.id = b.id, t FOR VERSION AS OF 3",
     ],
 )
-def test_a_period_is_read_wherever_a_table_is(sql: str) -> None:
+def test_a_period_is_read_after_every_table(sql: str) -> None:
     assert "QueryPeriod" in repr(parse(sql))
 
 

@@ -141,7 +141,7 @@ def test_the_error_is_at_the_statement_or_the_clause(
         ("EXPLAIN GRANT r TO a x", "mismatched input 'x'. Expecting: ", 22),
     ],
 )
-def test_a_syntax_error_comes_before_the_refusal(statement: str, message: str, column: int) -> None:
+def test_a_syntax_error_precedes_the_refusal(statement: str, message: str, column: int) -> None:
     with pytest.raises(ParseError) as caught:
         parse(statement)
     assert (caught.value.code, caught.value.line, caught.value.column) == (
@@ -152,7 +152,7 @@ def test_a_syntax_error_comes_before_the_refusal(statement: str, message: str, c
     assert caught.value.message.startswith(message)
 
 
-def test_each_of_these_answers_is_given_to_a_statement() -> None:
+def test_every_replacement_belongs_to_a_statement() -> None:
     given = [
         words
         for words in definitions._INSTEAD

@@ -114,7 +114,7 @@ def test_properties_become_plain_values():
     ]
 
 
-def test_create_table_as_may_name_columns_and_leave_the_data_out():
+def test_create_table_as_may_name_columns_and_omit_the_data():
     create = parse("CREATE TABLE IF NOT EXISTS t (a, b) AS SELECT 1, 2 WITH NO DATA")
     assert isinstance(create, st.CreateTable)
     assert create.if_not_exists

@@ -88,7 +88,7 @@ def test_a_list_means_the_same_as_nesting(monkeypatch: pytest.MonkeyPatch) -> No
     assert listed == kind()
 
 
-def test_null_makes_null_of_all_before_it_also_in_a_list() -> None:
+def test_null_turns_all_earlier_terms_into_null_also_in_a_list() -> None:
     analysis = meaning(f"SELECT {'i + ' * 200}NULL FROM numbers")
     assert isinstance(analysis, QueryAnalysis)
     assert "CAST(NULL AS INT)" in spark_text(analysis)

@@ -55,7 +55,7 @@ def test_a_key_of_group_by_is_written_alike_everywhere() -> None:
     assert "INVALID_CAST_ARGUMENT" not in spark_text(query).replace(key[1], "")
 
 
-def test_a_key_of_the_join_says_the_same_as_the_condition_that_it_is_a_part_of() -> None:
+def test_a_key_of_the_join_has_the_mark_of_its_condition() -> None:
     merge = meaning(
         "MERGE INTO accounts t USING numbers s ON t.purchases = CAST(s.s AS decimal(9,2)) AND s.b WHEN MATCHED THEN DELETE"
     )

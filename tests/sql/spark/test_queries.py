@@ -22,7 +22,7 @@ CLASHING = FakeTables(
         "SELECT a.r FROM t a JOIN t b ON a.key = b.key",
     ],
 )
-def test_a_name_that_the_printer_makes_up_is_that_of_no_column(sql: str) -> None:
+def test_a_generated_name_belongs_to_no_column(sql: str) -> None:
     text = spark_text(meaning(sql, tables=CLASHING))
     made_up = re.findall(r" AS `(\$[^`]*)`", text)
     assert made_up

@@ -54,7 +54,7 @@ def test_runs_follow_values_and_in(text: str, taken: list[str]) -> None:
         ] == taken
 
 
-def test_the_ends_of_a_run_keep_their_places() -> None:
+def test_the_ends_of_a_run_keep_their_positions() -> None:
     text = "VALUES (1, 2),\n (3, 4),\n (5, 6)"
     with at_once():
         ends = tokenize(text, Runs.ENDS)

@@ -215,7 +215,7 @@ def test_the_smallest_number_of_a_type_belongs_to_it(condition: str, found: dict
         (2000, ColumnDomain(low=-1, high=1998)),
     ],
 )
-def test_a_very_long_list_says_its_bounds(count: int, found: ColumnDomain) -> None:
+def test_a_very_long_list_is_replaced_by_its_bounds(count: int, found: ColumnDomain) -> None:
     listed = ", ".join(str(number - 1) for number in range(count))
     assert domains(f"whole IN ({listed}, NULL)") == {"whole": found}
     assert domains(f"whole NOT IN ({listed})") == {}
@@ -237,7 +237,7 @@ def test_a_very_long_list_says_its_bounds(count: int, found: ColumnDomain) -> No
         ("t.whole = s.whole OR t.big = s.big", 0),
     ],
 )
-def test_key_columns_are_columns_of_either_side_whose_values_compare_by_themselves(
+def test_key_columns_are_columns_of_either_side_with_directly_comparable_values(
     condition: str, pairs: int
 ) -> None:
     analysis = analyze(

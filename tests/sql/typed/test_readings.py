@@ -73,7 +73,7 @@ def test_a_query_reads_tables_as_often_as_it_names_them(
         ("VALUES p.id + 1", ["id"]),
     ],
 )
-def test_the_outer_columns_of_a_query_are_those_that_nothing_in_it_makes(
+def test_the_outer_columns_of_a_query_are_those_not_defined_in_it(
     inner: str, outer: list[str]
 ) -> None:
     query = next(

@@ -60,7 +60,9 @@ def zeros() -> pa.RecordBatch:
 
 
 @pytest.mark.parametrize("codec", ["zstd", "lz4"])
-def test_packed_pages_are_refused_before_memory_is_taken(zeros: pa.RecordBatch, codec: str) -> None:
+def test_packed_pages_are_refused_before_memory_is_allocated(
+    zeros: pa.RecordBatch, codec: str
+) -> None:
     content = stream(zeros, packed=codec)
     del zeros
     before = pa.total_allocated_bytes()
@@ -135,7 +137,7 @@ def test_pages_of_one_file_share_what_it_may_take() -> None:
 
 
 @pytest.mark.parametrize("change", [*range(8, 200, 4)])
-def test_a_damaged_header_of_a_packed_page_takes_no_memory(change: int) -> None:
+def test_a_damaged_header_of_a_packed_page_allocates_no_memory(change: int) -> None:
     content = bytearray(stream(channel(pa.array([0] * 1000)), packed="zstd"))
     start = content.index(struct.pack("<q", 1000))
     content[start - 100 + change : start - 96 + change] = b"\xff\xff\xff\x7f"
@@ -193,7 +195,7 @@ def test_a_large_record_of_ours_is_opened(tmp_path: Path) -> None:
     assert [page.page.num_rows for page in opened.pages] == [count] * 5
 
 
-def test_entries_that_lie_over_each_other_are_refused(tmp_path: Path) -> None:
+def test_overlapping_entries_are_refused(tmp_path: Path) -> None:
     path = record_with(
         tmp_path / "a.record", **{f"pages/{n}.arrow": b"\0" * 100_000 for n in (5, 6, 7)}
     )

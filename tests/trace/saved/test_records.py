@@ -100,7 +100,7 @@ def test_a_record_is_the_same_when_it_is_opened_again(tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o600
 
 
-def test_the_older_flow_and_the_current_era_are_kept_too(tmp_path: Path) -> None:
+def test_the_older_flow_and_the_current_era_are_saved_too(tmp_path: Path) -> None:
     older = replace(
         RECORD,
         kind="UPDATE",
