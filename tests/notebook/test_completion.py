@@ -258,7 +258,7 @@ def test_other_cells_are_not_completed(tab):
     assert tab("MERGE INTO acc|") != ["accounts"]
 
 
-def test_the_option_engine_says_whose_tables_are_offered(notebook, tab):
+def test_the_option_engine_decides_whose_tables_are_offered(notebook, tab):
     class Other:
         def names(self, *_):
             return [("elsewhere", "table")]
@@ -279,7 +279,7 @@ def test_completion_creates_no_engine(notebook, tab, monkeypatch):
     assert default._engines == []
 
 
-def test_a_catalog_that_does_not_answer_is_asked_once_and_not_waited_for(notebook, tab):
+def test_an_unresponsive_catalog_is_asked_once_and_not_awaited(notebook, tab):
     asked, answer = [], threading.Event()
 
     class Slow:
@@ -302,7 +302,7 @@ def test_a_catalog_that_does_not_answer_is_asked_once_and_not_waited_for(noteboo
     assert tab("%%merge\nSELECT t.| FROM t") == []
 
 
-def test_an_answer_that_comes_too_late_is_there_at_the_next_tab():
+def test_a_late_answer_is_available_at_the_next_tab():
     lookups, answer = Lookups(), threading.Event()
     lookups.begin()
     assert lookups.ask("key", lambda: answer.wait(10) and "new", "none") == "none"

@@ -39,7 +39,7 @@ def innermost(error: BaseException) -> Any:
 
 
 @pytest.mark.spark
-def test_a_call_that_failed_in_a_task_is_made_again_here_with_its_page(spark: Any) -> None:
+def test_a_call_that_failed_in_a_task_is_repeated_here_with_its_page(spark: Any) -> None:
     _, error, shop = failed(spark, "price 7 is refused")
     before = {name: dict(rows) for name, rows in shop.rows.items()}
     found, told = connectors_error(error)
@@ -119,7 +119,7 @@ def test_an_unrecorded_page_is_reported() -> None:
     )
 
 
-def test_the_last_error_is_another_one_for_a_while_and_then_what_it_was() -> None:
+def test_the_last_error_is_replaced_for_a_while_and_then_restored() -> None:
     first, second = ValueError(1), ValueError(2)
     with last_error(first):
         with last_error(second):
@@ -127,7 +127,7 @@ def test_the_last_error_is_another_one_for_a_while_and_then_what_it_was() -> Non
         assert sys.last_value is first
 
 
-def test_the_debugger_is_given_back_with_the_extension(notebook: Any) -> None:
+def test_the_debugger_is_restored_with_the_extension(notebook: Any) -> None:
     assert "debugger" in vars(notebook.shell)
     notebook.run("%unload_ext rowmerge_nb")
     assert "debugger" not in vars(notebook.shell)

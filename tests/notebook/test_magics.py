@@ -125,7 +125,7 @@ def test_hints_have_the_words_of_a_cell(notebook, monkeypatch):
     assert "%merge undo t or fake.restore('t', 3) puts it back; _merge.diff() has the rows." in text
 
 
-def test_an_error_says_what_ran_before_it_and_what_did_not_run(notebook):
+def test_an_error_names_what_ran_before_it_and_what_did_not_run(notebook):
     cell = notebook.run("%%merge\nDROP TABLE a; DROP TABLE b;\nSELECT FAIL; DROP TABLE c")
     text = " ".join(cell.text.split())
     assert "Statements 1 to 2 of this cell ran and stay; statement 4 did not run." in text
@@ -217,7 +217,7 @@ def interrupt_twice():
 
 @pytest.mark.parametrize("before", [True, False])
 @pytest.mark.parametrize("name", ["result_bundle", "show"])
-def test_an_interrupt_while_a_report_is_shown_says_that_the_change_is_there(
+def test_an_interrupt_while_a_report_is_shown_reports_the_change(
     notebook, monkeypatch, name, before
 ):
     strike_in(monkeypatch, name, interrupt_twice, before=before)
@@ -233,7 +233,7 @@ def test_an_interrupt_while_a_report_is_shown_says_that_the_change_is_there(
 
 
 @pytest.mark.parametrize("name", ["result_bundle", "show"])
-def test_an_error_in_a_report_says_that_the_change_is_there(notebook, monkeypatch, name):
+def test_an_error_in_a_report_reports_the_change(notebook, monkeypatch, name):
     def fail():
         raise ValueError("no font")
 
@@ -267,7 +267,7 @@ def test_an_interrupt_while_an_error_is_shown_does_not_hide_it(notebook, monkeyp
     assert "cannot be resolved" in cell.text
 
 
-def test_an_interrupt_between_statements_says_which_have_run(notebook, monkeypatch):
+def test_an_interrupt_between_statements_names_those_that_have_run(notebook, monkeypatch):
     for strike_first in (True, False):
         begin = StatementGuard.next_statement
 
@@ -332,7 +332,7 @@ def test_an_invalid_engine_is_refused_with_the_available_ones(notebook):
     assert "Make one: nothing = rowmerge_nb.Engine()" in cell.text
 
 
-def test_defaults_come_from_the_nearest_project_file(shell, tmp_path, monkeypatch):
+def test_defaults_are_read_from_the_nearest_project_file(shell, tmp_path, monkeypatch):
     (tmp_path / "pyproject.toml").write_text('[tool.rowmerge_nb]\nera = "current"\nmax-rows = 5\n')
     (tmp_path / "below").mkdir()
     monkeypatch.chdir(tmp_path / "below")
@@ -357,7 +357,7 @@ def test_a_wrong_project_file_is_named_and_ignored(shell, tmp_path, text, messag
     assert shell.find_line_magic("merge") is not None
 
 
-def test_a_wrong_value_leaves_the_others(shell, tmp_path):
+def test_a_wrong_value_does_not_affect_the_others(shell, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.rowmerge_nb]\nera = "trino"\nmax-rows = 5\n')
     with pytest.warns(UserWarning, match="is left out"):
         assert register(shell).max_rows == 5
@@ -371,7 +371,7 @@ def test_errors_can_be_caught_by_their_class(notebook):
 @pytest.mark.parametrize(
     "cell", ["%%merge --compare flows", "%%merge --dry-run\n\n", "%merge -o kept", "%merge kept <<"]
 )
-def test_options_without_a_statement_are_not_taken_for_a_call_for_help(notebook, cell):
+def test_options_without_a_statement_are_not_mistaken_for_a_call_for_help(notebook, cell):
     assert "The cell has no statement" in notebook.run(cell).text
 
 
@@ -385,7 +385,7 @@ def test_a_cell_of_nothing_but_its_first_line_shows_the_help(notebook, cell):
     assert shown.text.count("%merge doctor") == 1
 
 
-def test_unloading_takes_everything_away(notebook):
+def test_unloading_removes_everything(notebook):
     def registered():
         shell = notebook.shell
         both = [*shell.input_transformers_cleanup, *shell.ast_transformers]
@@ -405,7 +405,7 @@ def test_settings_reach_the_magics_that_were_loaded_last(notebook):
 
 
 @pytest.mark.parametrize("option", ["--dry-run", "--explain"])
-def test_an_error_of_a_plan_says_nothing_of_statements_that_ran(notebook, option):
+def test_an_error_of_a_plan_does_not_mention_executed_statements(notebook, option):
     cell = notebook.run(f"%%merge {option}\nDROP TABLE a; SELECT FAIL")
     if option == "--dry-run":
         assert "cannot be resolved" in cell.text
@@ -511,7 +511,7 @@ def test_undo_undoes_a_change_and_shows_it(notebook):
     assert notebook.shell.user_ns["kept"].trace.kind == "UNDO"
 
 
-def test_undo_takes_one_name_and_no_options(notebook):
+def test_undo_accepts_one_name_and_no_options(notebook):
     for line, said in (
         ("%merge undo a b", "stands behind %merge undo"),
         ("%merge undo --dry-run", "--dry-run and %merge undo do not go together"),
@@ -526,7 +526,7 @@ def test_undo_takes_one_name_and_no_options(notebook):
     )
 
 
-def test_an_undo_that_fails_says_why_and_one_that_is_interrupted_too(notebook):
+def test_a_failed_or_interrupted_undo_names_the_reason(notebook):
     assert notebook.run("%merge undo nope").failure.code == "TABLE_NOT_FOUND"
     failure = notebook.run("%merge undo LATE").failure
     assert (failure.code, failure.changed) == ("USER_CANCELED", False)
@@ -763,7 +763,7 @@ def test_a_comparison_of_stores_needs_no_names(notebook):
 @pytest.mark.parametrize(
     "option", ["--explain", "--dry-run", "--show plan", "--explore", "--predict"]
 )
-def test_a_comparison_and_options_of_another_output_do_not_go_together(notebook, option):
+def test_a_comparison_and_options_of_another_output_are_mutually_exclusive(notebook, option):
     cell = notebook.run(f"%%merge --compare flows {option}\nDELETE FROM t")
     assert f"--compare and {option.split()[0]} do not go together" in cell.text
     assert notebook.engine.compared == []
@@ -891,14 +891,14 @@ def test_predict_of_what_has_no_outcome_to_guess_is_the_usual_report(notebook, m
     assert "No explorer" in why["text/plain"]
 
 
-def test_a_rehearsal_is_asked_of_the_engine(notebook):
+def test_a_rehearsal_is_requested_from_the_engine(notebook):
     notebook.run("%%merge --rehearse\nMERGE INTO t")
     assert notebook.engine.asked[-1][1]["rehearse"] is True
     notebook.run("%%merge\nMERGE INTO t")
     assert "rehearse" not in notebook.engine.asked[-1][1]
 
 
-def test_near_keys_are_asked_of_the_engine_and_not_of_a_comparison(notebook):
+def test_near_keys_are_requested_from_the_engine_and_not_from_a_comparison(notebook):
     notebook.run("%%merge --near\nMERGE INTO t")
     assert notebook.engine.asked[-1][1]["near"] is True
     notebook.run("%%merge\nMERGE INTO t")
@@ -959,7 +959,7 @@ def test_an_audit_is_requested_without_inapplicable_defaults(notebook, monkeypat
         "--rehearse",
     ],
 )
-def test_an_audit_and_options_of_another_output_do_not_go_together(notebook, option):
+def test_an_audit_and_options_of_another_output_are_mutually_exclusive(notebook, option):
     cell = notebook.run(f"%%merge --audit 1..2 {option}\nDELETE FROM t")
     assert "do not go together" in cell.text
     assert not notebook.engine.asked
@@ -972,7 +972,7 @@ def test_an_audit_needs_two_states(notebook, states):
     assert "Write --audit BEFORE..AFTER" in cell.text
 
 
-def test_rows_are_asked_of_the_engine_by_a_condition_and_not_of_a_comparison(notebook):
+def test_rows_are_requested_by_a_condition_from_the_engine_and_not_from_a_comparison(notebook):
     notebook.run("""%%merge --why "t.customer = 'Dave'"\nMERGE INTO t""")
     assert notebook.engine.asked[-1][1]["why"] == "t.customer = 'Dave'"
     notebook.run("%%merge\nMERGE INTO t")

@@ -332,7 +332,7 @@ def test_a_kernel_starts_one_spark_and_leaves_none_behind(started: Any) -> None:
 
 
 @pytest.mark.long
-def test_a_session_of_the_users_takes_the_place_of_an_unused_spark(started: Any) -> None:
+def test_a_session_of_the_user_replaces_an_unused_spark(started: Any) -> None:
     kernel = started()
     loaded = kernel.run("%load_ext rowmerge_nb")
     assert kernel.until(lambda: _LINE in kernel.shown[loaded])

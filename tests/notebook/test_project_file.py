@@ -70,7 +70,7 @@ def test_a_new_default_engine_has_them_again_until_the_extension_is_unloaded(she
     assert len(default.default_engine().catalogs()) == 1
 
 
-def test_the_own_file_comes_first_and_has_the_same_tables(shell, tmp_path):
+def test_the_own_file_has_precedence_and_has_the_same_tables(shell, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.rowmerge_nb]\nera = "current"\n')
     (tmp_path / "rowmerge_nb.toml").write_text(
         'max-rows = 5\n[catalogs]\nm = { store = "memory", keep_versions = 2 }\n'
@@ -102,7 +102,7 @@ def test_a_wrong_table_is_a_warning_when_the_extension_is_loaded(shell, tmp_path
     assert "rowmerge_nb.toml" in warning
 
 
-def test_a_catalog_with_a_mistake_fails_where_it_is_named_and_no_other(shell, tmp_path):
+def test_a_catalog_with_a_mistake_fails_only_where_it_is_named(shell, tmp_path):
     (tmp_path / "rowmerge_nb.toml").write_text(
         "[catalogs]\nbad = { store = 'iceberg', warehose = 'w' }\n"
         "gone = { store = 'sqlite', path = 'gone.db' }\nm = { store = 'memory' }\n"

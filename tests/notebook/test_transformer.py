@@ -32,7 +32,7 @@ from rowmerge_nb.base.errors import RowMergeError
         ("x = %%merge DROP TABLE t\n", ["DROP TABLE t"]),
     ],
 )
-def test_a_cell_runs_what_was_meant(notebook, cell, statements):
+def test_a_cell_with_a_likely_mistake_runs_as_intended(notebook, cell, statements):
     done = notebook.run(cell)
     assert done.error is None
     assert [sql for sql, _ in notebook.engine.asked] == statements

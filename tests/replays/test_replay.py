@@ -95,7 +95,7 @@ def hive(folder: Path) -> HiveAcidConnector:
 
 
 @pytest.mark.parametrize("make", [MemoryConnector, iceberg, hive], ids=lambda make: make.__name__)
-def test_every_store_leaves_the_rows_that_must_be_left(make: Any) -> None:
+def test_every_store_leaves_the_expected_rows(make: Any) -> None:
     done = replay(HALVES, make)
     assert done.agrees, done
 
@@ -113,7 +113,7 @@ def test_a_database_leaves_them_too() -> None:
     assert done.agrees, done
 
 
-def test_a_record_does_not_say_where_the_data_of_a_table_lie(tmp_path: Path) -> None:
+def test_a_record_does_not_name_the_location_of_a_tables_data(tmp_path: Path) -> None:
     record = dataclasses.replace(
         HALVES, properties={"location": str(tmp_path / "theirs"), "format_version": 2}
     )
@@ -158,7 +158,7 @@ def test_an_existing_connector_keeps_no_table_of_the_replay() -> None:
     assert list(metadata.list_tables(ConnectorSession("q"))) == []
 
 
-def test_a_table_that_cannot_be_filled_is_not_left_behind(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_cannot_be_filled_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Shop()
     monkeypatch.setattr("tests.replays.shop.NewRows.append_page", lambda *_: 1 / 0)
     with pytest.raises(RowMergeError, match="none can be made: ZeroDivisionError"):
@@ -218,7 +218,7 @@ def test_an_existing_table_with_these_rows_is_used_and_rolled_back() -> None:
     assert done.notices[-1].startswith("finish_merge was not called: the connector commits in it")
 
 
-def test_a_connector_that_makes_no_tables_is_filled_by_a_merge_if_it_is_the_replays_own() -> None:
+def test_a_connector_that_creates_no_tables_is_filled_by_a_merge_if_it_is_the_replays_own() -> None:
     done = replay(CHANGES, FixedShop)
     assert done.agrees, done
 

@@ -70,13 +70,13 @@ def test_ten_thousand_rows_of_which_one_is_stored_wrongly_become_one() -> None:
     assert small.extra.num_rows == 1
 
 
-def test_pages_stay_where_it_takes_two_of_them() -> None:
+def test_pages_stay_if_two_of_them_are_necessary() -> None:
     small = shrink(many(), partial(Shop, "last page lost"))
     assert (len(small.record.pages), small.record.page_rows) == (1, 1)
     assert small.missing is not None
 
 
-def test_values_that_matter_stay_and_others_become_simple() -> None:
+def test_relevant_values_stay_and_others_are_simplified() -> None:
     record = case(
         columns={"id": "bigint", "name": "varchar", "day": "date", "price": "double"},
         rows=[(812, "Müller", None, 1.0)],
@@ -95,7 +95,7 @@ def test_values_that_matter_stay_and_others_become_simple() -> None:
     assert small.record.pages[0].page.column(0).to_pylist() == [7.25]
 
 
-def test_a_connector_that_makes_no_tables_keeps_its_columns() -> None:
+def test_a_connector_that_creates_no_tables_keeps_its_columns() -> None:
     record = case(
         table="default.prices",
         columns={"id": "bigint", "price": "double"},

@@ -39,7 +39,7 @@ def side(name: str, ids: list[int], **more: object) -> Side:
     )
 
 
-def test_rows_that_one_side_has_alone_are_listed_with_their_side() -> None:
+def test_rows_of_only_one_side_are_listed_with_their_side() -> None:
     compared = Comparison(
         "paradigms", "MERGE x", ["id", "<b>"], side("one", [1, 2, 2]), side("other", [1, 3])
     )
@@ -154,7 +154,7 @@ def test_a_notice_has_the_name_of_its_side_unless_both_have_it() -> None:
     assert "Notice, trino: A row has &lt;two&gt; versions now." in bundle["text/html"]
 
 
-def test_long_pages_are_cut_and_say_so() -> None:
+def test_long_pages_are_cut_with_a_notice() -> None:
     trace = traces.updatable_trace()
     rows = pa.RecordBatch.from_arrays([pa.array(range(25))], names=["row_id"])
     many = with_parts(
@@ -218,7 +218,7 @@ def otherwise(trace: Trace) -> Trace:
     )
 
 
-def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report_says_why(
+def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report_names_the_reason(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     trace = building.merge_trace()

@@ -44,7 +44,7 @@ def test_the_html_of_an_error_is_escaped():
     assert '<span class="rm-err">COLUMN_NOT_FOUND</span>' in shown
 
 
-def test_an_error_with_a_trace_says_what_had_happened():
+def test_an_error_with_a_trace_describes_the_events():
     trace = traces.duplicate_trace()
     error = DuplicateMatchError(
         trace.error.message, groups=trace.join.duplicate_groups, hint=trace.error.hint

@@ -624,7 +624,9 @@ def test_predict_hides_what_becomes_of_rows_until_all_are_chosen(page: str, tmp_
 
 
 @needs_browser
-def test_predict_can_be_left_and_keeps_steps_and_play_until_then(page: str, tmp_path: Path) -> None:
+def test_predict_can_be_ended_and_keeps_steps_and_play_until_then(
+    page: str, tmp_path: Path
+) -> None:
     told = seen(
         page,
         """
@@ -751,7 +753,7 @@ def test_a_chosen_row_is_in_sight_and_at_full_width_nothing_is_cut(
 
 
 @needs_browser
-def test_links_lead_from_calls_and_stations_and_keep_the_focus(page: str, tmp_path: Path) -> None:
+def test_links_start_from_calls_and_stations_and_keep_the_focus(page: str, tmp_path: Path) -> None:
     told = seen(
         page,
         """
@@ -853,7 +855,7 @@ def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine
     ]
 
 
-def test_steps_say_what_the_paradigm_means_and_how_many_rows_come_and_go(engine: Engine) -> None:
+def test_steps_explain_the_paradigm_and_count_arriving_and_leaving_rows(engine: Engine) -> None:
     def step(key: str, **options: Any) -> dict[str, Any]:
         state = explorer_state(engine.run(MERGE, rehearse=True, **options).trace)
         return next(
@@ -1189,7 +1191,7 @@ def test_the_case_shows_nothing_of_later_steps(engine: Engine, era: str) -> None
 
 
 @needs_browser
-def test_each_step_shows_what_is_there_and_a_file_says_what_needs_a_kernel(
+def test_each_step_shows_its_content_and_a_file_names_what_needs_a_kernel(
     page: str, tmp_path: Path
 ) -> None:
     told = seen(
@@ -1423,7 +1425,7 @@ def test_halves_of_updates_are_counted_with_what_they_are(engine: Engine) -> Non
 
 
 @pytest.mark.parametrize(("era", "decides"), [("documents", True), ("current", False)])
-def test_the_legend_says_of_a_delete_that_its_place_decides_only_where_it_does(
+def test_the_legend_of_a_delete_mentions_its_partition_only_if_it_matters(
     engine: Engine, era: str, decides: bool
 ) -> None:
     state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)

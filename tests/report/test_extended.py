@@ -114,7 +114,7 @@ def test_the_join_counts_what_each_side_lacks(planned: Trace) -> None:
     assert (report.plan.by_source, report.plan.alone) == (3, "")
 
 
-def test_the_case_says_do_nothing(planned: Trace) -> None:
+def test_the_case_shows_do_nothing(planned: Trace) -> None:
     report = build_report(planned)
     assert report.plan is not None
     assert any(line.endswith("-- clause 1, DO NOTHING") for line in report.plan.case_lines)

@@ -90,7 +90,7 @@ def test_a_fragment_is_readable_as_text_where_styles_are_stripped(name):
     assert first in "".join(Reader(stripped).text)
 
 
-def test_the_text_of_an_untrusted_notebook_is_short_and_says_how_to_see_more():
+def test_the_text_of_an_untrusted_notebook_is_short_and_names_how_to_see_more():
     def text(shown: str) -> str:
         return re.search(r"<pre[^>]*>(.*?)</pre>", shown, re.DOTALL)[1]
 
@@ -271,7 +271,7 @@ def test_a_page_holds_several_statements_with_one_style_sheet():
     assert page.count('<pre class="statement">') == 3
 
 
-def test_an_output_has_the_rules_that_it_asks_for_and_no_others():
+def test_an_output_has_only_the_rules_that_it_needs():
     scope, kept = style_for(
         '<p class="rm-meta">1 row</p><svg class="rm-svg"><text class="f-D">a</text></svg>'
     )
@@ -295,7 +295,7 @@ def test_a_fragment_with_everything_in_it_has_every_rule():
     assert kept.replace(f".rm.rm.rm.{scope}", ".rm.rm.rm.rm") == style_sheet()
 
 
-def test_the_rules_of_one_output_are_about_no_other_unless_they_are_the_same():
+def test_the_rules_of_one_output_apply_to_no_other_unless_they_are_the_same():
     one, other = style_for('<p class="rm-meta">'), style_for('<p class="rm-out">')
     assert one[0] != other[0]
     assert one == style_for('<p class="rm-meta">x')
@@ -379,7 +379,7 @@ def test_the_pages_are_side_by_side_and_name_the_writer_of_a_row_with_the_reason
 
 
 @needs_browser
-def test_a_page_that_is_nothing_but_a_report_has_its_background_and_other_pages_keep_theirs(
+def test_a_page_with_only_a_report_has_its_background_and_other_pages_keep_theirs(
     tmp_path,
 ):
     script = """

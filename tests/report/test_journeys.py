@@ -93,13 +93,13 @@ def test_the_frame_has_the_columns_in_the_order_of_the_way() -> None:
     assert any(name.startswith("target.") for name in names)
 
 
-def test_a_trace_without_rows_of_both_sides_says_what_to_do() -> None:
+def test_a_trace_without_rows_of_both_sides_names_the_remedy() -> None:
     trace = merge_trace(Setup())
     with pytest.raises(RowMergeError, match="trace='full'"):
         Result(with_parts(trace, samples={"pages": None})).journeys()
 
 
-def test_rows_that_come_from_no_join_have_shorter_journeys() -> None:
+def test_rows_without_a_join_have_shorter_journeys() -> None:
     report = build_report(updatable_trace())
     lines = render_text(report, show="journeys").splitlines()
     at = lines.index("Row journeys: 2 rows")
@@ -163,9 +163,7 @@ BARRED = "t.customer = s.customer is unknown for every row of the target, since 
         (None, "ON is true for no row of the target"),
     ],
 )
-def test_a_null_that_keeps_a_source_row_from_having_a_partner_is_named(
-    on: Term | None, said: str
-) -> None:
+def test_a_null_that_prevents_a_match_of_a_source_row_is_named(on: Term | None, said: str) -> None:
     journeys = build_report(merge_trace(Setup(rows=(*ROWS, NAMELESS)), join={"on": on})).journeys
     assert journeys is not None
     row = journeys.rows[-1]
@@ -270,7 +268,7 @@ def test_a_missing_part_names_the_reason_and_the_remedy(
     )
 
 
-def test_presets_say_nothing_of_what_they_lack() -> None:
+def test_presets_do_not_mention_missing_parts() -> None:
     report = build_report(with_parts(merge_trace(Setup()), samples={"pages": None}))
     assert "not shown" not in render_text(report, show="learn")
 
@@ -298,7 +296,7 @@ def test_requested_rows_are_shown_with_all_their_reasons() -> None:
     )
 
 
-def test_a_row_that_a_null_keeps_from_its_partner_opens_to_what_was_asked_of_it() -> None:
+def test_a_row_without_a_partner_because_of_a_null_opens_to_its_condition() -> None:
     report = build_report(merge_trace())
     assert report.journeys is not None
     assert all(row.opened for row in report.journeys.rows)

@@ -77,9 +77,7 @@ def test_ten_times_as_many_rows_are_drawn_by_as_many_calls(form: str, tmp_path: 
     assert calls_of(lambda: draw(many)) < 1.1 * calls_of(lambda: draw(few)) + 200
 
 
-def test_a_row_of_many_is_looked_up_by_a_value_of_one_column_without_journeys_of_the_others() -> (
-    None
-):
+def test_a_row_of_many_is_looked_up_by_a_value_of_one_column_without_other_journeys() -> None:
     trace = full_trace(FEW)
 
     def look_up() -> None:
@@ -100,7 +98,7 @@ def test_every_row_of_many_is_found_by_its_number() -> None:
     assert [journey] == [one for one in journeys_of(trace) or () if one.source_row == last]
 
 
-def test_a_report_of_many_rows_says_how_many_it_shows_of_how_many() -> None:
+def test_a_report_of_many_rows_shows_the_total_and_the_number_shown() -> None:
     trace = full_trace(MANY)
     report = build_report(trace)
     assert report.diff is not None
@@ -138,7 +136,7 @@ def test_counts_of_many_rows_are_those_of_all_of_them() -> None:
     assert report.diff.untouched == MANY
 
 
-def test_rows_of_a_sample_keep_what_they_became_and_their_writers() -> None:
+def test_rows_of_a_sample_keep_their_outcome_and_their_writers() -> None:
     pages = full_trace(2).samples.pages
     assert pages is not None
     assert pages.placement is not None
@@ -153,7 +151,7 @@ def test_rows_of_a_sample_keep_what_they_became_and_their_writers() -> None:
     assert taken.placement.chosen == tuple(pages.placement.chosen[at] for at in after)
 
 
-def test_rows_without_a_source_row_come_last() -> None:
+def test_rows_without_a_source_row_are_last() -> None:
     pages = full_trace(1).samples.pages
     assert pages is not None
     assert pages.witness is not None

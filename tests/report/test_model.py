@@ -59,7 +59,7 @@ def test_every_kind_of_statement_has_its_sentence(kind, facts, sentence):
     )
 
 
-def test_updates_leave_as_two_rows_or_as_one():
+def test_updates_end_as_two_rows_or_as_one():
     assert build_report(building.merge_trace()).plan.outputs == {"D": 4, "I": 5}
     assert build_report(building.merge_trace(Setup(paradigm=ONLY_CHANGED))).plan.outputs == {
         "D": 1,
@@ -168,7 +168,7 @@ def test_the_row_count_is_that_of_table_finish():
     assert (finish.in_text, finish.out_text) == ("2 fragments", "row count 6")
 
 
-def test_a_failed_statement_says_what_had_happened():
+def test_a_failed_statement_describes_the_events():
     failure = build_report(traces.duplicate_trace()).failure
     assert failure.consequences == (
         "accounts is unchanged (5 rows).",

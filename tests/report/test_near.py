@@ -261,7 +261,7 @@ def test_a_very_long_key_is_cut() -> None:
     assert len(near_sentence(found, ONE, "source")) < 200
 
 
-def test_a_trace_without_near_keys_says_what_to_do() -> None:
+def test_a_trace_without_near_keys_names_the_remedy() -> None:
     for trace, hint in (
         (
             Trace(statement="DELETE", kind="DELETE", state=StatementState("finished")),

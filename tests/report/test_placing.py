@@ -76,7 +76,7 @@ def test_a_plan_without_an_exchange_has_no_such_numbers() -> None:
         (None, ""),
     ],
 )
-def test_a_sentence_says_which_writer_a_row_goes_to(facts: ExchangeFacts | None, said: str) -> None:
+def test_a_sentence_names_the_writer_of_a_row(facts: ExchangeFacts | None, said: str) -> None:
     era = "current" if facts is not None and facts.others == "ROUND_ROBIN" else "documents"
     assert exchange_sentence(with_exchange(merge_trace(Setup(era=era)), facts)) == said
 
@@ -147,7 +147,7 @@ def test_rows_changed_by_two_clauses_would_fail_under_in_place_changes() -> None
         ({"clauses": ()}, (7, 9), "7 rows in, 9 out"),
     ],
 )
-def test_rows_out_of_the_processor_follow_from_those_that_go_in(
+def test_rows_out_of_the_processor_match_its_input(
     facts: Any, rows: tuple[int, int], said: str
 ) -> None:
     assert passage(merge_trace(**facts), *rows) == said

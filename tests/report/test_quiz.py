@@ -30,7 +30,7 @@ def result(spark: Any) -> Result:
     return engine.run(MERGE)
 
 
-def test_every_topic_is_asked_before_one_comes_again_and_the_seed_decides(result: Result) -> None:
+def test_every_topic_is_asked_before_one_repeats_and_the_seed_decides(result: Result) -> None:
     quiz = result.quiz(n=7, seed=3)
     assert sorted(question.topic for question in quiz) == [
         "clause",
@@ -78,7 +78,7 @@ def test_every_answer_is_one_of_the_choices_and_that_of_the_trace(result: Result
     assert [answer for (topic, _), answer in answers.items() if topic == "paradigm"] == ["1"]
 
 
-def test_the_answer_about_a_source_row_given_twice_is_what_happens(result: Result) -> None:
+def test_the_answer_about_a_repeated_source_row_is_the_outcome(result: Result) -> None:
     questions = [question for question in result.quiz(n=1000) if question.topic == "duplicates"]
     rows = ["(Aaron, 6)", "(Bill, 9)"]
     assert [any(row in question.text for question in questions) for row in rows] == [True, True]
@@ -88,7 +88,9 @@ def test_the_answer_about_a_source_row_given_twice_is_what_happens(result: Resul
             result.what_if(MERGE.replace(row, f"{row}, {row}"))
 
 
-def test_answers_are_checked_by_letter_or_by_word_and_wrong_ones_learn_why(result: Result) -> None:
+def test_answers_are_checked_by_letter_or_by_word_and_wrong_ones_get_the_reason(
+    result: Result,
+) -> None:
     quiz = result.quiz(n=1000)
     at = next(number for number, question in enumerate(quiz, 1) if question.answer == "unknown")
     assert quiz.check(at, "unknown").right
@@ -118,7 +120,7 @@ def test_the_quiz_is_markdown_and_cells(result: Result) -> None:
     assert set(quiz._repr_mimebundle_()) == {"text/plain", "text/markdown"}
 
 
-def test_each_question_is_understood_alone_and_blanks_are_seen(spark: Any) -> None:
+def test_each_question_is_self_contained_and_blanks_are_visible(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (VARCHAR 'Eve ', 1)) AS v (name, n)")
     quiz = engine.run(
@@ -160,7 +162,7 @@ def test_a_quiz_without_joined_rows_has_no_questions(result: Result, spark: Any)
     assert repr(Quiz([])) == "<Quiz: 0 questions>"
 
 
-def test_no_question_comes_twice_and_every_choice_has_a_label(spark: Any) -> None:
+def test_no_question_repeats_and_every_choice_has_a_label(spark: Any) -> None:
     engine = Engine(spark=spark)
     engine.run("CREATE TABLE t AS SELECT * FROM (VALUES (1, 1), (2, 2), (3, 3)) AS v (id, n)")
     quiz = engine.run(
@@ -217,7 +219,7 @@ def test_a_merge_that_failed_by_repeated_matches_is_sent_to_its_verdicts(spark: 
     ("statement", "chosen"),
     [("UPDATE t SET n = 0 WHERE n > 5", "Bill"), ("DELETE FROM t WHERE n > 5", "Bill")],
 )
-def test_an_update_and_a_delete_are_asked_which_rows_they_choose(
+def test_an_update_and_a_delete_are_asked_for_the_rows_they_choose(
     spark: Any, statement: str, chosen: str
 ) -> None:
     engine = Engine(spark=spark)

@@ -61,7 +61,7 @@ def test_two_clauses_fail_too_under_in_place_changes() -> None:
     assert told.examples[1].trino.endswith("are two pairs, but rows are changed in place")
 
 
-def test_a_statement_without_such_a_check_says_nothing_of_it() -> None:
+def test_a_statement_without_such_a_check_does_not_mention_it() -> None:
     assert repeated_matches(update_trace()) == ""
     assert repeated_matches(merge_trace(settings={"duplicates": RepeatedMatches.NONE})) == ""
 

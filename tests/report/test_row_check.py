@@ -33,7 +33,7 @@ def engine(spark: Any) -> Engine:
     return engine
 
 
-def test_the_wanted_rows_are_right_in_any_order_of_rows_and_columns(engine: Engine) -> None:
+def test_the_expected_rows_match_in_any_order_of_rows_and_columns(engine: Engine) -> None:
     rehearsed = engine.run(MERGE, rehearse=True).check_rows(LEFT)
     assert (rehearsed.same, rehearsed.sentence, rehearsed.rows) == (
         True,
@@ -165,7 +165,7 @@ def test_impossible_comparisons_are_refused(
     assert raised.value.code == "INVALID_ARGUMENTS"
 
 
-def test_rows_that_are_not_known_are_not_compared(engine: Engine, tmp_path: Path) -> None:
+def test_unknown_rows_are_not_compared(engine: Engine, tmp_path: Path) -> None:
     with pytest.raises(RowMergeError) as raised:
         engine.run("UPDATE accounts SET purchases = 1 / 0")
     done = engine.run(MERGE)

@@ -33,7 +33,7 @@ def test_the_era_of_the_run_is_named(era: str) -> None:
     assert dict(terms.rows)["era"].endswith(f"Here: {era}.")
 
 
-def test_words_are_those_that_the_statement_meets() -> None:
+def test_terms_are_those_that_the_statement_uses() -> None:
     versions = [build_terms(merge_trace(target={"version_after": after})) for after in (None, 5)]
     assert [terms is not None and "version" in dict(terms.rows) for terms in versions] == [
         False,

@@ -54,7 +54,7 @@ def test_times_are_shown_only_on_request():
     assert "ms" not in text(building.merge_trace()).replace("sums", "").split()
 
 
-def test_show_takes_names_as_a_string_or_as_a_list():
+def test_show_accepts_names_as_a_string_or_as_a_list():
     assert text(building.merge_trace(), show="clauses, diff") == text(
         building.merge_trace(), show=["diff", "clauses"]
     )
@@ -193,7 +193,7 @@ def test_a_large_sample_shows_rows_of_every_clause():
     assert "→ no row" in shown
 
 
-def test_changed_rows_that_are_not_all_there_say_so():
+def test_incomplete_changed_rows_are_labeled():
     assert "Changed rows: first 30 of 56 rows changed; 8 target rows unchanged" in text(
         traces.many_clauses_trace()
     )

@@ -52,7 +52,7 @@ def test_text_and_html_have_the_notice_once():
     assert bundle["text/html"].count("<b>Notice.</b>") == 1
 
 
-def test_a_sample_says_that_it_is_one():
+def test_a_sample_is_labeled_as_such():
     (notice,) = notices_of(_trace(DIFFERS, 1, complete=False))
     assert notice.message.startswith("For 1 of the shown rows without a clause,")
 

@@ -36,7 +36,7 @@ def test_the_extras_exist_and_are_those_of_the_readme_for_notebooks():
     assert set(re.findall("[a-z]+", extras)) <= set(PROJECT["optional-dependencies"])
 
 
-def test_its_python_is_one_that_the_project_is_made_for():
+def test_its_python_is_supported_by_the_project():
     version = re.fullmatch(r"python-(3\.\d+)\n", (BINDER / "runtime.txt").read_text())[1]
     assert f"Programming Language :: Python :: {version}" in PROJECT["classifiers"]
 
@@ -58,7 +58,7 @@ def test_its_processes_have_little_memory_and_few_tasks(monkeypatch):
     assert (driver_memory(), configured_cores(), argument) == ("512m", 2, "an argument")
 
 
-def test_the_class_cache_is_made_with_the_settings_that_it_has_to_fit():
+def test_the_class_cache_is_made_with_its_required_settings():
     making = [
         line for line in (BINDER / "postBuild").read_text().splitlines() if "prepare=True" in line
     ]

@@ -23,7 +23,7 @@ def test_the_navigation_names_every_page_and_every_notebook_once():
     assert sorted(NAMED) == sorted(str(page.relative_to(ROOT).with_suffix("")) for page in pages)
 
 
-def test_the_front_page_carries_the_navigation_and_no_other_page_does():
+def test_only_the_front_page_carries_the_navigation():
     front, other = ["# rowmerge_nb"], ["# Stores"]
     SETTINGS["_add_navigation"](None, SETTINGS["root_doc"], front)
     SETTINGS["_add_navigation"](None, "docs/stores", other)
@@ -125,7 +125,7 @@ def test_the_search_ranks_reference_pages_below_guides():
 
 
 @pytest.mark.not_quick
-def test_the_page_of_errors_has_every_code_that_is_raised_and_no_other():
+def test_the_page_of_errors_has_exactly_the_raised_codes():
     raised, texts = set(), set()
     for path in (ROOT / "rowmerge_nb").rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
