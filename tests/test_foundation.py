@@ -26,7 +26,7 @@ def in_new_process(code: str) -> str:
 
 
 @pytest.mark.parametrize("name", rowmerge_nb.__all__)
-def test_every_public_name_is_there_and_comes_from_the_package(name):
+def test_every_public_name_exists_and_belongs_to_the_package(name):
     assert getattr(rowmerge_nb, name).__module__.startswith("rowmerge_nb")
 
 

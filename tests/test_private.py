@@ -56,7 +56,7 @@ def test_leftovers_of_a_dead_process_are_removed_and_those_of_a_living_one_stay(
     assert list(shared.iterdir()) == []
 
 
-def test_a_directory_that_a_cleaner_has_emptied_is_intact_no_more_and_goes_at_the_end(
+def test_a_directory_emptied_by_a_cleaner_is_no_longer_intact_and_is_removed_at_the_end(
     shared: Path,
 ) -> None:
     own = PrivateDirectory()
@@ -147,7 +147,7 @@ def test_a_lock_of_another_user_is_left_alone(shared: Path) -> None:
 
 
 @pytest.mark.parametrize("mode", [0o777, 0o1777, 0o750, 0o705])
-def test_a_directory_that_others_may_enter_is_left_alone(shared: Path, mode: int) -> None:
+def test_a_directory_accessible_to_other_users_is_left_alone(shared: Path, mode: int) -> None:
     folder = left_behind(shared)
     folder.chmod(mode)
     sweep()
@@ -180,7 +180,7 @@ def test_a_pipe_is_not_waited_for_and_other_oddities_stay(shared: Path) -> None:
     assert sorted(shared.rglob("*")) == before
 
 
-def test_links_inside_of_a_dead_directory_go_and_what_they_name_stays(
+def test_links_inside_a_dead_directory_are_removed_and_their_targets_stay(
     shared: Path, tmp_path: Path
 ) -> None:
     (tmp_path / "home").mkdir()
@@ -268,7 +268,7 @@ def test_an_unwritable_temporary_directory_is_reported(
     assert "TMPDIR" in caught.value.hint
 
 
-def test_a_disk_that_is_full_in_the_middle_keeps_no_part_of_the_rows(
+def test_a_disk_that_fills_up_in_the_middle_keeps_no_part_of_the_rows(
     shared: Path, monkeypatch
 ) -> None:
     def refused(*args, **kwargs):

@@ -45,7 +45,7 @@ class Installed:
         ),
     ],
 )
-def test_an_extra_comes_from_where_the_package_came_from(
+def test_an_extra_depends_on_the_origin_of_the_package(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, origin: dict[str, Any] | None, command: str
 ) -> None:
     if origin is not None:

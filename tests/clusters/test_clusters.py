@@ -36,7 +36,7 @@ def test_large_tables_in_memory_and_frames_travel_to_executors(cluster, flow):
 
 
 @pytest.mark.parametrize("form", [*FORMS])
-def test_subqueries_are_asked_once_and_every_executor_gets_their_answers(cluster, form):
+def test_subqueries_are_evaluated_once_and_every_executor_gets_their_answers(cluster, form):
     ids = np.arange(20_000)
     kept = (ids * 7 % 1000)[:10_000].sum() + sum(
         key % 10 + 7 for key in range(10_000, 19_990) if key not in {15_000, 16_000}

@@ -92,7 +92,7 @@ def made(where: str) -> str:
 
 
 @pytest.mark.parametrize("store", ["memory", "hive", "sqlite", "postgresql", "iceberg"])
-def test_rows_are_there_once_where_tasks_have_copies_or_executors_come_and_go(driver, store, where):
+def test_rows_are_stored_once_with_copies_of_tasks_or_changing_executors(driver, store, where):
     if store == "memory":
         assert driver.ask("frames", rows=50_000)["same"]
     else:
@@ -103,7 +103,7 @@ def test_rows_are_there_once_where_tasks_have_copies_or_executors_come_and_go(dr
 
 @pytest.mark.parametrize("form", ["many tasks", "by keys"])
 @pytest.mark.parametrize("store", ["hive", "iceberg"])
-def test_rows_that_go_to_their_writers_are_there_once_where_tasks_have_copies(
+def test_rows_sent_to_their_writers_are_stored_once_with_copies_of_tasks(
     driver, store, where, form
 ):
     driver.ask("fill", store=store, where=made(where), rows=50_000, properties=BUCKETS[store])
@@ -111,7 +111,7 @@ def test_rows_that_go_to_their_writers_are_there_once_where_tasks_have_copies(
     assert done == {"same": True, "count": 50_000, "rows": done["rows"], "orphans": []}
 
 
-def test_tasks_do_have_copies_there(copying, tmp_path):
+def test_tasks_really_have_copies_there(copying, tmp_path):
     where = made(str(tmp_path / "store"))
     copying.ask("fill", store="hive", where=where, rows=50_000, properties=BUCKETS["hive"])
     for _ in range(10):
@@ -121,7 +121,7 @@ def test_tasks_do_have_copies_there(copying, tmp_path):
     pytest.fail("No task had a copy")
 
 
-def test_executors_do_come_and_go_there(restless):
+def test_executors_really_start_and_stop_there(restless):
     for _ in range(10):
         assert restless.ask("frames", rows=200_000)["same"]
         # An idle executor stops after a second.

@@ -99,7 +99,7 @@ def test_few_other_checks_fail_where_the_bug_is_a_small_one(
         assert set(failed[name]) == BROKEN[name].caught_by
 
 
-def test_a_failed_check_says_what_is_wrong_in_words(failed: dict[str, dict[str, str]]) -> None:
+def test_a_failed_check_explains_its_failure(failed: dict[str, dict[str, str]]) -> None:
     assert (
         "14 rows have 7 row ids"
         in failed["TestTwoRowsShareARowId"]["row_ids_are_unique_and_never_null"]

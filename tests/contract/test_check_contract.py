@@ -78,7 +78,7 @@ def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_a
     assert re.match(r"Shop: \d\d+ checks passed, 0 failed, ", run.stdout), run.stdout
 
 
-def test_another_class_is_refused_before_pytest_looks_for_it() -> None:
+def test_another_class_is_refused_before_pytest_collects_it() -> None:
     for value in (MemoryConnector, MemoryConnector(), 5):
         with pytest.raises(RowMergeError, match="Give a subclass of ConnectorContract"):
             check_contract(value)

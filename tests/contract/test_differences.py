@@ -14,7 +14,7 @@ def message(expected: list[tuple[object, ...]], seen: list[tuple[object, ...]]) 
     return str(RowsDiffer(wrong, NAMES, about="after a merge", types=TYPES)).split("\n")
 
 
-def test_a_pattern_comes_before_the_rows() -> None:
+def test_a_pattern_precedes_the_rows() -> None:
     assert message([(1, "a"), (2, "b")], [(1, "A"), (2, "B")]) == [
         "after a merge",
         "Column 'name' differs in case only, in both paired rows.",

@@ -68,7 +68,7 @@ def test_a_departure_is_from_what_trino_answered():
         ) != expected_answer(by_id[name])
 
 
-def test_every_odd_answer_is_either_departed_from_or_kept_by_the_duplicate_rule():
+def test_every_odd_answer_is_a_departure_or_kept_by_the_duplicate_rule():
     odd = {case["id"] for case in CASES if case.get("oddity")}
     assert odd == (KEPT | DEPARTURES.keys()) & odd
     assert not KEPT & DEPARTURES.keys()
@@ -88,7 +88,7 @@ def test_every_kind_of_statement_runs_on_every_store(store):
     }
 
 
-def test_the_page_about_differences_says_what_is_tested():
+def test_the_page_about_differences_lists_what_is_tested():
     assert PAGE.read_text(encoding="utf-8") == page(), (
         "write it anew: python -m tests.goldens_on_spark --page"
     )

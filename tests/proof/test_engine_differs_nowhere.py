@@ -13,7 +13,7 @@ from rowmerge_nb import Engine
 
 
 @pytest.mark.trial
-def test_random_statements_end_as_the_oracle_and_duckdb_say(spark: Any) -> None:
+def test_random_statements_end_like_in_the_oracle_and_duckdb(spark: Any) -> None:
     # Separate engines within the process's one Spark context, two statements at a time.
     summary = fuzz(
         lambda: (EngineUnderTest(Engine(cores=2)), [Oracle(), DuckDB()]), range(100), 476, at_once=2

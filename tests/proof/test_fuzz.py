@@ -65,7 +65,7 @@ def test_all_kinds_of_statement_clause_and_setting_occur() -> None:
     }
 
 
-def test_a_wrong_engine_is_seen_and_its_statement_made_small() -> None:
+def test_a_wrong_engine_is_detected_and_its_statement_reduced() -> None:
     summary = fuzz(lambda: (Forgetful(), [Oracle()]), range(60), 1)
     assert summary.failures
     assert summary.endings["differ"] == len(summary.failures)

@@ -65,7 +65,7 @@ def test_a_cell_that_contradicts_the_store_is_a_problem(
 
 @pytest.mark.trial
 @pytest.mark.spark
-def test_interrupted_cells_say_what_is_in_memory() -> None:
+def test_interrupted_cells_report_what_is_in_memory() -> None:
     tally = interrupt_cells(StoreLocation("memory", ""), 6, seed=1)
     assert (tally.problems, tally.trials) == ([], 6)
 
@@ -73,7 +73,7 @@ def test_interrupted_cells_say_what_is_in_memory() -> None:
 @pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize("store", [store for store in STORES if store != "memory"])
-def test_interrupted_cells_say_what_is_in_a_store(store: str) -> None:
+def test_interrupted_cells_report_what_is_in_a_store(store: str) -> None:
     try:
         with places(store) as place:
             tally = interrupt_cells(place, 25, seed=2)

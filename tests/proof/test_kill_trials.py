@@ -85,7 +85,7 @@ def test_the_rows_of_a_merge_are_computed_as_by_hand() -> None:
 
 
 @pytest.mark.parametrize("store", ["sqlite", "postgresql", "hive"])
-def test_a_place_knows_its_schema_and_what_a_table_needs(store: str) -> None:
+def test_a_store_knows_its_schema_and_the_requirements_of_a_table(store: str) -> None:
     place = StoreLocation(store, "here")
     assert place.schema in {"main", "public", "default"}
     assert ("primary_key" in place.properties) == (store != "hive")

@@ -113,7 +113,7 @@ def test_pages_of_rows_are_put_together(server: Server) -> None:
 
 
 @pytest.mark.not_quick
-def test_tables_are_made_in_a_schema_that_is_dropped_in_the_end(server: Server) -> None:
+def test_tables_are_created_in_a_schema_that_is_dropped_at_the_end(server: Server) -> None:
     server.answers = {
         "DELETE": [{"updateCount": 1}],
         "SELECT": [{"data": [[2, "0.25", "2024-02-29 10:00:00.500000"], [3, None, None]]}],

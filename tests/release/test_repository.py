@@ -79,7 +79,7 @@ def test_the_scripts_of_ci_exist():
 
 
 @pytest.mark.parametrize("path", FORMS, ids=lambda path: path.stem)
-def test_an_issue_form_is_one_that_github_takes(path):
+def test_an_issue_form_is_valid_on_github(path):
     form = read(path)
     assert {"name", "description", "body"} <= set(form)
     fields = [part for part in form["body"] if part["type"] != "markdown"]

@@ -149,7 +149,7 @@ def package_files(python: Path, folder: Path) -> set[str]:
     return {name for name in files if name.startswith("rowmerge_nb/") and "__pycache__" not in name}
 
 
-def test_a_first_cell_runs_where_the_wheel_alone_is_installed(dist, tmp_path):
+def test_a_first_cell_runs_with_only_the_wheel_installed(dist, tmp_path):
     python = tmp_path / "venv" / "bin" / "python"
     install(only(dist, "*.whl"), tmp_path / "venv", tmp_path)
     (tmp_path / "cells.py").write_text(FIRST_CELLS)

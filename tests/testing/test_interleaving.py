@@ -197,7 +197,7 @@ def test_the_last_of_several_blind_writes_stays_and_nothing_is_lost() -> None:
     assert interleave(Careless, sets("x"), sets("y")).wrong == ()
 
 
-def test_only_the_shortest_orders_are_tried_where_no_more_are_wanted() -> None:
+def test_only_the_shortest_orders_are_tried_by_default() -> None:
     told = interleave(MemoryConnector, sets("x"), sets("y"), most=3)
     assert str(told).startswith(
         "The 3 shortest of 50 orders of the calls of two statements on MemoryConnector: each leaves"
@@ -263,7 +263,7 @@ def test_invalid_arguments_are_an_error(arguments: Any, more: dict[str, Any], me
     assert caught.value.hint
 
 
-def test_a_table_that_cannot_be_made_says_what_to_give() -> None:
+def test_a_table_that_cannot_be_created_names_the_missing_argument() -> None:
     with pytest.raises(RowMergeError) as caught:
         interleave(sqlite, sets("x"), sets("y"), properties={"nope": 1})
     assert caught.value.code == "NOT_SUPPORTED"
