@@ -65,7 +65,7 @@ def test_a_build_reads_the_version_from_the_package():
     assert f'\n__version__ = "{rowmerge_nb.__version__}"\n' in text
 
 
-def test_constraints_pin_exact_versions_and_name_no_place_to_load_from():
+def test_constraints_pin_exact_versions_and_name_no_index():
     lines = [
         line
         for line in (ROOT / "constraints.txt").read_text().splitlines()

@@ -92,7 +92,7 @@ def test_a_bug_is_caught_by_the_checks_that_are_about_it(
     assert set(failed[name]) >= BROKEN[name].caught_by
 
 
-def test_few_other_checks_fail_where_the_bug_is_a_small_one(
+def test_few_other_checks_fail_for_a_small_bug(
     failed: dict[str, dict[str, str]],
 ) -> None:
     for name in SMALL:

@@ -51,9 +51,7 @@ def test_a_class_of_a_cell_is_checked_and_failures_are_sentences() -> None:
 
 
 @pytest.mark.not_quick
-def test_the_cell_and_the_contract_of_the_documentation_are_checked_where_they_are_written() -> (
-    None
-):
+def test_the_cell_and_the_contract_of_the_documentation_are_checked_in_their_page() -> None:
     cell = (
         (ROOT / "rowmerge_nb" / "testing" / "examples" / "price_store.py")
         .read_text()

@@ -118,7 +118,7 @@ BAD = [
 @pytest.mark.parametrize(
     ("sql", "code", "place"), BAD, ids=[f"{code}-{i}" for i, (_, code, _) in enumerate(BAD)]
 )
-def test_bad_input_gets_a_code_a_place_and_a_sentence_and_changes_nothing(
+def test_bad_input_gets_a_code_a_position_and_a_sentence_and_changes_nothing(
     engine: Engine, sql: str, code: str | None, place: tuple[int, int] | None
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

@@ -52,7 +52,7 @@ def test_a_hundred_columns(store: Store) -> None:
 
 
 @pytest.mark.long
-def test_two_thousand_columns_or_as_many_as_there_is_room_for(store: Store) -> None:
+def test_two_thousand_columns_or_the_maximum_of_the_store_are_supported(store: Store) -> None:
     changed_whole(store, ROOM.get(store.kind, 2_000))
 
 

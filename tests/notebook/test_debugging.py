@@ -146,7 +146,7 @@ def test_debug_of_an_error_of_the_users_own_cell_works_as_without_the_extension(
     assert [type(error) for error in opened] == [KeyError]
 
 
-def test_record_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -> None:
+def test_record_is_passed_on_and_refused_if_it_has_no_effect(notebook: Any) -> None:
     notebook.run("%%merge --record kept.record\nDROP TABLE t")
     assert notebook.engine.asked[-1][1]["record"] == "kept.record"
     for line, message in (
@@ -163,7 +163,7 @@ def test_record_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -
         assert message in failure.message
 
 
-def test_a_fault_is_passed_on_and_refused_where_it_means_nothing(notebook: Any) -> None:
+def test_a_fault_is_passed_on_and_refused_if_it_has_no_effect(notebook: Any) -> None:
     notebook.run("%%merge --fault store_merged_rows:2:after\nDROP TABLE t")
     assert notebook.engine.asked[-1][1]["fault"] == "store_merged_rows:2:after"
     for option in ("--explain", "--dry-run", "--compare flows", "--audit 1..2", "--verify"):

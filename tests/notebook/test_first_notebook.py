@@ -86,7 +86,7 @@ def test_columns_of_one_name_have_one_type_and_numbers_their_format(folder: Path
     assert '    ON t."Part No." = s."Part No."\n' in merge
 
 
-def test_dates_are_read_where_the_day_is_certain(folder: Path) -> None:
+def test_dates_are_read_if_the_day_is_certain(folder: Path) -> None:
     import pandas as pd
 
     (folder / "a.csv").write_text(

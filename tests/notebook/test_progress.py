@@ -56,7 +56,7 @@ def test_progress_leaves_no_trace_in_the_saved_output(shown):
 
 
 @pytest.mark.not_quick
-def test_progress_leaves_no_trace_where_nothing_is_shown(shown):
+def test_progress_leaves_no_trace_if_nothing_is_shown(shown):
     assert shown["kept"] == []
 
 

@@ -75,7 +75,7 @@ def test_names_inside_of_comprehensions_are_found():
         ("{{ missing }}", "NameError: name 'missing' is not defined", 1, 1, 13),
     ],
 )
-def test_a_wrong_expression_has_its_place(source, message, line, column, length):
+def test_a_wrong_expression_has_a_position(source, message, line, column, length):
     with pytest.raises(RowMergeError, match=message) as caught:
         render(source, {})
     assert (caught.value.line, caught.value.column, caught.value.length) == (line, column, length)

@@ -25,7 +25,7 @@ def planned(clauses: str, **options: Any) -> Trace:
 
 
 @pytest.mark.parametrize("era", ["documents", "current"])
-def test_every_column_that_decides_the_place_of_a_row_has_a_channel_of_its_own(era: str) -> None:
+def test_every_partition_column_has_its_own_channel(era: str) -> None:
     pages = build_report(planned("WHEN MATCHED THEN DELETE", era=era)).pages
     assert pages is not None
     assert [(channel.number, channel.name) for channel in pages.channels.redistribution] == [

@@ -282,7 +282,7 @@ def test_columns_are_called_as_in_the_result(engine: Engine) -> None:
     ]
 
 
-def test_the_rows_of_values_are_shown_where_they_are_few(engine: Engine) -> None:
+def test_few_rows_of_values_are_shown(engine: Engine) -> None:
     few = str(engine.explain("VALUES (1, NULL), (2, 'x')", kind="LOGICAL"))
     assert "(integer '1', null::varchar(1))" in few
     assert "(integer '2', varchar 'x')" in few

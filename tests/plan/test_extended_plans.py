@@ -32,7 +32,7 @@ def branches(plan: dict[str, NodeRecord]) -> tuple[BranchRecord, ...]:
     return next(record.branches for record in plan.values() if record.branches)
 
 
-def test_the_join_is_a_full_one_only_where_a_clause_is_about_what_the_source_lacks() -> None:
+def test_the_join_is_full_only_if_a_clause_is_about_unmatched_target_rows() -> None:
     assert (one(planned(), "Join").name, facts(planned(), "Join").type) == (
         "FullJoin",
         JoinType.FULL,

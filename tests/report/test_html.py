@@ -76,7 +76,7 @@ def test_a_fragment_is_well_formed_and_has_no_script(name):
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_fragment_is_readable_as_text_where_styles_are_stripped(name):
+def test_a_fragment_is_readable_as_text_without_styles(name):
     trace = CASES[name]()
     stripped = re.sub(r"<style>.*?</style>", "", html(trace), flags=re.DOTALL)
     assert re.match(

@@ -131,7 +131,7 @@ def test_untouched_target_rows_are_under_the_journeys_with_their_values() -> Non
     assert "<li>(Zoe\N{OPEN BOX}, 1, &lt;b&gt;)</li><li>(NULL, 2, NULL)</li>" in html
 
 
-def test_marks_are_explained_where_there_are_such() -> None:
+def test_existing_marks_are_explained() -> None:
     marks = build_report(merge_trace()).journeys
     assert marks is not None
     assert marks.marks == (

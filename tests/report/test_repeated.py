@@ -35,7 +35,7 @@ def test_the_answers_of_both_rules_are_shown_if_known(
     assert repeated_matches(merge_trace(join={"multiple_matches": patterns})).endswith(said)
 
 
-def test_the_rule_that_decides_is_named_where_it_is_not_trinos() -> None:
+def test_the_deciding_rule_is_named_if_it_is_not_trinos() -> None:
     said = repeated_matches(merge_trace(settings={"duplicates": RepeatedMatches.STANDARD}))
     assert (
         'The standard\'s rule decides here, since the option `duplicates="standard"` asks for it.'

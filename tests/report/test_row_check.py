@@ -211,7 +211,7 @@ def test_padding_of_a_char_is_not_a_difference_but_other_blanks_are() -> None:
     assert not RowCheck.of(trace, rows, pa.table({"c": ["ab", None], "v": ["ab ", "x"]})).same
 
 
-def test_nanoseconds_that_sql_does_not_hold_are_refused_where_rows_are_compared() -> None:
+def test_nanoseconds_beyond_sql_are_refused_when_rows_are_compared() -> None:
     with pytest.raises(RowMergeError, match="would lose data"):
         whole_frame("wanted", pa.table({"w": pa.array([1_001], pa.timestamp("ns"))}))
     table = whole_frame("wanted", pa.table({"w": pa.array([2_000], pa.timestamp("ns"))})).table

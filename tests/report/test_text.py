@@ -170,7 +170,7 @@ def test_an_unchecked_balance_is_labeled():
     )
 
 
-def test_no_balance_where_rows_are_not_counted():
+def test_no_balance_is_shown_without_row_counts():
     assert "alance" not in text(building.merge_trace(Setup(rows_before=None)))
 
 

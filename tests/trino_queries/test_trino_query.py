@@ -121,7 +121,7 @@ def test_the_output_names_the_operators_of_both(results: dict[str, Result]) -> N
 
 
 @pytest.mark.spark
-def test_the_first_place_where_the_rows_part_is_named(results: dict[str, Result]) -> None:
+def test_the_first_point_of_difference_is_named(results: dict[str, Result]) -> None:
     given = answer("1-merge")
 
     for operator in operators(given):

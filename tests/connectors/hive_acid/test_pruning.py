@@ -325,7 +325,7 @@ def test_an_unreadable_tail_is_not_an_obstacle(
 @pytest.mark.parametrize(
     ("wanted", "whole"), [((8,), 1), ((5,), 0), ((1, 2), 2), ((3, 4, 5, 6, 7, *range(100, 112)), 2)]
 )
-def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
+def test_keys_are_read_before_the_other_columns_if_few_rows_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], whole: int
 ) -> None:
     store = make_table(tmp_path)

@@ -114,7 +114,7 @@ def test_writers_with_the_same_number_get_different_ones_at_the_end(tmp_path: Pa
     assert contents(store) == [A, B, C]
 
 
-def test_more_files_of_a_place_than_hive_has_numbers_for_are_an_error(
+def test_more_files_of_a_bucket_than_hive_has_numbers_for_are_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("rowmerge_nb.connectors.hive_acid.delta_writer.STATEMENT_LIMIT", 2)
@@ -265,7 +265,7 @@ def test_a_driver_that_dies_between_staging_and_commit_leaves_the_old_content_an
     ("properties", "other", "conflict"),
     [({}, B, True), ({"partitioned_by": ("p",)}, C, False), ({"partitioned_by": ("p",)}, B, True)],
 )
-def test_the_first_of_two_merges_of_one_place_wins(
+def test_the_first_of_two_merges_of_one_partition_or_bucket_wins(
     tmp_path: Path, properties: dict[str, Any], other: Any, conflict: bool
 ) -> None:
     store = make_table(tmp_path, **properties)

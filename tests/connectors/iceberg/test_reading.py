@@ -605,7 +605,7 @@ def test_a_constant_is_the_same_as_a_column_of_it() -> None:
 @pytest.mark.parametrize(
     ("wanted", "whole"), [((8,), 1), ((5,), 0), ((1, 2), 2), ((3, 4, 5, 6, 7, *range(100, 112)), 2)]
 )
-def test_keys_are_read_before_the_other_columns_where_few_rows_matter(
+def test_keys_are_read_before_the_other_columns_if_few_rows_matter(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, wanted: tuple[int, ...], whole: int
 ) -> None:
     store = make_table(tmp_path)

@@ -167,7 +167,7 @@ SERVERS = (
 
 
 @pytest.mark.parametrize("location", SERVERS)
-def test_files_are_neither_read_nor_written_nor_removed_where_the_configuration_names_no_server(
+def test_files_are_neither_read_nor_written_nor_removed_on_servers_missing_from_the_configuration(
     server: tuple[int, Callable[[], bool]], location: str
 ) -> None:
     port, was_asked = server

@@ -221,7 +221,7 @@ def test_delete_files_are_sorted_about_one_file_each_and_name_a_row_once(tmp_pat
     assert len(contents(store)) == 195
 
 
-def test_manifests_are_joined_where_the_table_asks_for_it(tmp_path: Path) -> None:
+def test_manifests_are_merged_if_the_table_requests_it(tmp_path: Path) -> None:
     store = make_table(tmp_path, partitioning=("p",))
     with table(store).transaction() as update:
         update.set_properties(
@@ -280,7 +280,7 @@ def test_files_are_rolled_at_their_target_size_and_only_some_are_open_at_once(
 # -- layouts
 
 
-def test_the_rows_of_a_partition_and_the_deletes_of_a_file_have_one_place(tmp_path: Path) -> None:
+def test_the_rows_of_a_partition_and_the_deletes_of_a_file_go_to_one_writer(tmp_path: Path) -> None:
     store = make_table(
         tmp_path,
         [("v", "varchar"), ("day", "date"), ("id", "bigint")],

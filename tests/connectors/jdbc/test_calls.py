@@ -87,7 +87,7 @@ def test_a_key_that_is_deleted_is_free_for_an_update_and_one_that_is_updated_for
     assert content(shelf) == [(1, 2, "moved"), (2, 0, "new"), (3, None, None), (4, 40, "B1")]
 
 
-def test_unique_values_can_be_exchanged_though_other_rows_point_at_the_row(
+def test_unique_values_can_be_exchanged_even_if_other_rows_reference_the_row(
     database: Database,
 ) -> None:
     database.sql(

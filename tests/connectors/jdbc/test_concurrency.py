@@ -125,7 +125,7 @@ def test_one_of_two_statements_that_read_the_same_row_wins(counter: Database) ->
     assert counter.rows("SELECT n FROM counter") == [(10,)]
 
 
-def test_changes_of_different_rows_get_along_where_the_database_has_locks_for_rows(
+def test_changes_of_different_rows_are_compatible_if_the_database_locks_rows(
     pg: Database,
 ) -> None:
     pg.sql(

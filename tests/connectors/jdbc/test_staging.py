@@ -20,7 +20,7 @@ class Staged:
         self.row_ids = row_ids.to_pylist()
 
 
-def test_the_case_number_is_that_of_the_clause_though_a_column_of_the_table_has_its_name() -> None:
+def test_the_case_number_is_that_of_the_clause_even_if_a_column_has_its_name() -> None:
     columns = pa.schema([pa.field("case_number", pa.int64()), pa.field("row_id", pa.int64())])
     for era, expected in ((Era.CURRENT, [2]), (Era.DOCUMENTS, None)):
         layout, staged = PageLayout(1, era=era), Staged()

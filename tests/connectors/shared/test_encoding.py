@@ -48,7 +48,7 @@ OTHERS = {
 }
 
 
-def test_differences_are_packed_where_they_are_small() -> None:
+def test_differences_are_packed_if_they_are_small() -> None:
     rows = pa.table({**COLUMNS, **OTHERS, "region": ["a", "b"] * (ROWS // 2)})
     found = encodings(rows)
     assert found == {

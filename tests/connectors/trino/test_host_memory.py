@@ -132,7 +132,7 @@ def test_an_invalid_message_ends_only_its_connection(host: Host, driver: Connect
     assert driver.call("hello")["connector"] == "memory"
 
 
-def test_the_plugin_class_is_found_where_jars_have_no_service_file(
+def test_the_plugin_class_is_found_without_a_service_file_in_the_jars(
     trino_home: Path, java_home: Path, tmp_path: Path
 ) -> None:
     folder = tmp_path / "memory"

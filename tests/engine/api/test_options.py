@@ -78,7 +78,7 @@ def test_an_error_of_progress_is_reported_once_and_later_steps_are_skipped() -> 
     assert told == ["parse"]
 
 
-def test_an_error_of_progress_ends_nothing_where_warnings_are_errors() -> None:
+def test_an_error_of_progress_ends_nothing_even_if_warnings_are_errors() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         Options().changed(progress=lambda _: 1 // 0).step("commit")

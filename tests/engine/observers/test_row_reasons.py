@@ -334,7 +334,7 @@ def test_update_and_delete_refer_to_where(engine: Engine) -> None:
         ("n IN (4, NULL)", "n IN (4, NULL) (t.n = 5)"),
     ],
 )
-def test_a_null_is_blamed_only_where_it_is_to_blame(
+def test_a_null_is_blamed_only_if_it_is_the_cause(
     engine: Engine, condition: str, said: str
 ) -> None:
     statement = f"MERGE INTO t USING (VALUES (2, 3)) AS q (id, m) ON t.id = q.id WHEN MATCHED AND {condition} THEN DELETE"

@@ -150,7 +150,9 @@ def test_forms_without_words_in_trino_need_the_extended_dialect(
         ),
     ],
 )
-def test_an_insert_by_the_key_is_the_merge_that_it_is(dialect: str, sql: str, merge: str) -> None:
+def test_an_insert_by_the_key_is_translated_to_its_merge(
+    dialect: str, sql: str, merge: str
+) -> None:
     with Engine() as engine:
         engine.run("CREATE TABLE t (id bigint, v bigint) WITH (primary_key = ARRAY['id'])")
         translation = engine.translate(sql, dialect=dialect)
@@ -249,7 +251,7 @@ def test_untranslatable_forms_are_refused(dialect: str, sql: str) -> None:
     assert caught.value.hint
 
 
-def test_an_unreadable_text_has_a_place() -> None:
+def test_an_unreadable_text_has_a_position() -> None:
     sql = "MERGE INTO t USING s ON t.a = s.a WHEN MATCHED THEN UPDATE SET v = 1 DELETE WHERE v > 1"
     with pytest.raises(RowMergeError) as caught:
         translate_statement(sql, "oracle")

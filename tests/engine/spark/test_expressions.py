@@ -231,7 +231,9 @@ def test_an_expression_has_trinos_value(answers: dict[str, Any], text: str) -> N
 
 
 @pytest.mark.parametrize("text", FAILURES)
-def test_a_failure_has_the_code_and_words_of_trino_and_a_place(engine: Engine, text: str) -> None:
+def test_a_failure_has_the_code_and_words_of_trino_and_a_position(
+    engine: Engine, text: str
+) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run(f"SELECT {text} FROM {ROW}")
     assert (caught.value.code, caught.value.message) == FAILURES[text]

@@ -57,7 +57,7 @@ def test_the_cause_of_javas_end_is_named(code: str, words: str) -> None:
     assert loss_of(session_after(code)).startswith(words)
 
 
-def test_the_out_of_memory_killer_is_named_where_the_machine_counts_its_kills(
+def test_the_out_of_memory_killer_is_named_if_the_machine_counts_its_kills(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     events = tmp_path / "memory.events"

@@ -78,7 +78,7 @@ def test_all_types_pass_through_unchanged(spark: Any, paradigm: str, partitioned
     )
 
 
-def test_integers_stay_exact_in_pandas_where_nulls_are(spark: Any) -> None:
+def test_integers_stay_exact_in_pandas_with_nulls(spark: Any) -> None:
     engine = Engine(spark=spark)
     frame = engine.run("SELECT * FROM (VALUES BIGINT '9007199254740993', NULL) t(a)").to_pandas()
     assert frame["a"].tolist()[0] == 9007199254740993

@@ -53,7 +53,7 @@ def _drawn(fragment: str) -> RuntimeError:
         (RuntimeError("no context"), (None, None, None)),
     ],
 )
-def test_the_innermost_expression_around_the_place_that_spark_names_is_blamed(
+def test_the_innermost_expression_around_sparks_position_is_blamed(
     failure: BaseException, place: tuple[int | None, ...]
 ) -> None:
     error = ExecutionError("Division by zero", code="DIVISION_BY_ZERO")

@@ -338,7 +338,7 @@ def test_a_failed_commit_after_such_a_finish_call_reports_the_change(
     assert "prices is changed." in render_error_text(caught.value, caught.value.result.trace)
 
 
-def test_a_statement_is_not_rehearsed_where_finishing_is_committing(
+def test_a_statement_is_not_rehearsed_if_its_finish_call_commits(
     prices: tuple[Engine, Any],
 ) -> None:
     engine, store = prices

@@ -459,7 +459,7 @@ def test_a_recursive_query_can_be_the_source(engine: Engine) -> None:
     assert _rows(engine.table("t")) == [[3, 7, None], [5, 50, None]]
 
 
-def test_errors_of_on_conflict_have_places(engine: Engine) -> None:
+def test_errors_of_on_conflict_have_positions(engine: Engine) -> None:
     _begin(engine)
     for sql, code, column in (
         ("INSERT INTO t (b) VALUES (1) ON CONFLICT (a) DO NOTHING", "COLUMN_NOT_FOUND", 43),

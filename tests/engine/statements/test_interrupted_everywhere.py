@@ -258,7 +258,7 @@ class _AtOnceMetadata:
         self._store._tables.clear()
 
 
-def test_an_interrupt_is_reported_truthfully_where_a_definition_lasts_at_once() -> None:
+def test_an_interrupt_is_reported_truthfully_if_a_definition_is_durable_at_once() -> None:
     class Bare(World):
         def __init__(self) -> None:
             self.shelf = AtOnce()

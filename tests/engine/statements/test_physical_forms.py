@@ -644,7 +644,7 @@ def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any, statem
         ("UPDATE t SET v = 1 / (v - 60)", "DIVISION_BY_ZERO", 18),
     ],
 )
-def test_an_error_of_a_row_has_the_same_code_and_place_in_every_form(
+def test_an_error_of_a_row_has_the_same_code_and_position_in_every_form(
     spark: Any, statement: str, code: str, column: int, pytestconfig: pytest.Config
 ) -> None:
     told = set()
@@ -819,7 +819,9 @@ def test_a_side_without_rows(spark: Any, form: str, empty: str) -> None:
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("name", ["by source", "queries for rows that the source lacks"])
-def test_a_source_query_that_spark_sees_to_be_empty(spark: Any, form: str, name: str) -> None:
+def test_a_source_query_known_to_be_empty_on_spark_is_merged(
+    spark: Any, form: str, name: str
+) -> None:
     engine = made(spark, form)
     merge = MERGES[name].replace("USING s", "USING (SELECT * FROM s WHERE 1 = 0) s")
     assert engine.run(merge).count == TARGET.num_rows
@@ -874,7 +876,7 @@ def test_a_source_that_is_another_at_every_reading_is_read_once(
         ),
     ],
 )
-def test_columns_that_decide_a_place_are_read_though_no_expression_asks_for_them(
+def test_partition_columns_are_read_even_if_no_expression_needs_them(
     spark: Any, form: str, era: str, statement: str, count: int
 ) -> None:
     engine = made(spark, form, table=PARTITIONED, era=era)

@@ -80,7 +80,7 @@ def test_only_necessary_rows_of_the_target_are_read(spark: Any) -> None:
     assert [name for name, _ in scan.layout] == ["id", "row_id"]
 
 
-def test_rows_matched_twice_are_reported_with_all_values_though_not_all_were_read(
+def test_rows_matched_twice_are_reported_with_all_values_even_if_not_all_were_read(
     spark: Any,
 ) -> None:
     engine = made(spark, LARGE)

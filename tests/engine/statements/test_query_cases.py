@@ -70,7 +70,7 @@ def test_a_query_returns_trinos_rows(engine: Engine, query: str, expected: str) 
     sample((q, x) for q, kind, x in CASES if kind == "!!"),
     ids=lambda text: text[:60],
 )
-def test_a_query_fails_with_the_code_and_at_the_place_that_trino_has(
+def test_a_query_fails_with_trinos_code_and_position(
     engine: Engine, query: str, expected: str
 ) -> None:
     with pytest.raises(RowMergeError) as caught:

@@ -180,7 +180,7 @@ def test_the_log_of_the_same_update_by_the_machinery_of_merge_has_the_order_of_t
     ]
 
 
-def test_hive_refuses_what_would_move_a_row_to_another_place(hive: Engine) -> None:
+def test_hive_refuses_updates_that_would_move_a_row(hive: Engine) -> None:
     with pytest.raises(
         RowMergeError, match="Updating Hive table partition columns is not supported"
     ) as caught:

@@ -131,7 +131,7 @@ def test_spark_text_keeps_the_meaning(value, written):
         ),
     ],
 )
-def test_errors_have_the_words_and_the_place_of_trino(value, code, column, message):
+def test_errors_have_the_words_and_the_position_of_trino(value, code, column, message):
     error = refusal(f"SELECT {value} FROM numbers")
     assert place(error) == (code, 1, column)
     assert error.message == message

@@ -15,7 +15,7 @@ def entries(sql: str) -> dict[str, tuple[int, NamedQuery]]:
     return {entry.name.value: (place, entry) for place, entry in enumerate(parse_query(sql).named)}
 
 
-def test_a_query_sees_those_before_it_and_what_is_around_its_with() -> None:
+def test_a_query_sees_earlier_ones_and_the_scope_around_its_with() -> None:
     around = NamedQueries(None, entries("WITH a AS (SELECT 1), b AS (SELECT 2) SELECT 3"), 2)
     inner = NamedQueries(
         around, entries("WITH c AS (SELECT 4), a AS (SELECT 5), d AS (SELECT 6) SELECT 7"), 3
@@ -30,7 +30,7 @@ def test_a_query_sees_those_before_it_and_what_is_around_its_with() -> None:
     assert list(seen["a"][1]) == []
 
 
-def test_the_places_of_one_with_share_one_table_of_its_queries() -> None:
+def test_the_scopes_of_one_with_share_one_table_of_its_queries() -> None:
     shared = entries(f"WITH {', '.join(f'q{n} AS (SELECT 1)' for n in range(300))} SELECT 1")
     queries = NamedQueries(None, shared, 300)
     assert all(vars(queries[f"q{n}"][1])["_entries"] is shared for n in range(300))

@@ -82,7 +82,7 @@ def test_dropping_what_is_not_there_can_be_allowed():
     assert drop.target is None
 
 
-def test_explain_analyzes_what_it_explains_and_counts_places_in_the_whole_text():
+def test_explain_analyzes_its_statement_and_counts_positions_in_the_whole_text():
     sql = "EXPLAIN (TYPE LOGICAL) MERGE INTO accounts t USING accounts s ON t.customer = s.{} WHEN MATCHED THEN DELETE"
     explain = meaning(sql.format("customer"))
     assert isinstance(explain, ExplainAnalysis)

@@ -115,7 +115,7 @@ def test_a_long_chain_over_groups_reads_what_is_grouped(grouped: str, code: str 
         assert refusal(sql).code == code
 
 
-def test_a_long_chain_of_subqueries_is_refused_where_it_cannot_be_written_out() -> None:
+def test_a_long_chain_of_subqueries_is_refused_if_it_cannot_be_written_out() -> None:
     assert "nested too deeply" in refusal(f"SELECT i{' + (SELECT 1)' * 801} FROM numbers").message
 
 

@@ -14,7 +14,7 @@ from tests.sql.literals import at_once, rows
 @pytest.mark.not_quick
 @settings(max_examples=300, deadline=None)
 @given(rows())
-def test_every_literal_has_the_place_of_its_tokens(written: str) -> None:
+def test_every_literal_has_the_position_of_its_tokens(written: str) -> None:
     text = f"VALUES {written}"
     with at_once():
         runs = [token for token in tokenize(text, Runs.WHOLE) if token.kind is TokenKind.LITERALS]

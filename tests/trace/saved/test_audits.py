@@ -132,9 +132,7 @@ def test_another_version_and_another_thing_s_file_are_named(tmp_path: Path) -> N
         ("strange", 1, "$.strange"),
     ],
 )
-def test_a_part_that_does_not_belong_there_is_named(
-    name: str, value: Any, place: str, tmp_path: Path
-) -> None:
+def test_a_misplaced_part_is_named(name: str, value: Any, place: str, tmp_path: Path) -> None:
     def change(content: Any) -> Any:
         content[FORMAT]["fields"][name] = value
         return content

@@ -253,7 +253,7 @@ def test_invalid_records_are_refused_and_no_code_runs(
         ),
     ],
 )
-def test_hostile_parts_are_refused_with_their_place(
+def test_hostile_parts_are_refused_with_their_position(
     entries: Any, message: str, tmp_path: Path
 ) -> None:
     assert message in refused(rewritten(tmp_path / "t.record", **entries)).message

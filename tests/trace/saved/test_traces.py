@@ -60,7 +60,7 @@ def test_a_saved_trace_is_the_trace(name: str, tmp_path: Path) -> None:
     assert mime_bundle(load_trace(tmp_path / "trace.json")) == mime_bundle(trace)
 
 
-def test_only_its_owner_may_read_it_even_where_everybody_could_read_what_was_there(
+def test_only_its_owner_may_read_it_even_if_the_former_file_was_public(
     tmp_path: Path,
 ) -> None:
     path, link = tmp_path / "trace.json", tmp_path / "link.json"

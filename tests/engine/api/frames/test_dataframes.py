@@ -485,7 +485,7 @@ def test_no_table_is_created_from_a_column_without_a_value(empty: list[Any]) -> 
     assert caught.value.code == "COLUMN_TYPE_UNKNOWN"
 
 
-def test_a_name_means_the_frame_that_is_spelled_so_and_is_refused_where_it_may_be_several() -> None:
+def test_a_name_means_the_frame_of_that_spelling_and_is_refused_if_ambiguous() -> None:
     assert frame_name("my_DF", ["My_DF", "my_DF"]) == "my_DF"
     assert frame_name("MY_DF", ["my_DF"]) == "my_DF"
     assert frame_name("other", ["my_DF"]) is None

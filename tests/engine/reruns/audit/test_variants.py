@@ -32,7 +32,7 @@ def test_each_equality_can_be_rewritten_separately() -> None:
     ] == [True, False]
 
 
-def test_clauses_about_the_same_rows_change_places() -> None:
+def test_clauses_about_the_same_rows_are_exchanged() -> None:
     [text] = variants(MERGE, Cause.ORDER)
     assert text.split("\n")[1:3] == [
         "WHEN MATCHED THEN UPDATE SET n = 0",

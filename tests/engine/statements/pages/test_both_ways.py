@@ -308,7 +308,7 @@ def test_duckdb_does_not_get_joins_that_could_end_differently(engine: Engine, sq
     )
 
 
-def test_an_error_in_an_expression_has_its_code_and_place(engine: Engine) -> None:
+def test_an_error_in_an_expression_has_its_code_and_position(engine: Engine) -> None:
     with pytest.raises(RowMergeError) as caught:
         engine.run("SELECT id,\n 10 / (id - 1) FROM t")
     assert (caught.value.code, caught.value.line, caught.value.column) == ("DIVISION_BY_ZERO", 2, 2)
