@@ -211,11 +211,7 @@ class BlockBuilder:
     def _twelve_bytes(
         self, array: pa.Array, first: NDArray[np.int64], second: NDArray[Any]
     ) -> JavaObject:
-        """Build a block of 12-byte values: the long as two ints, then the int."""
-        values = np.empty((len(first), 3), np.int32)
-        values[:, :2] = np.ascontiguousarray(first).view(np.int32).reshape(-1, 2)
-        values[:, 2] = second
-        return self._fixed("Fixed12Block", jpype.JInt, array, values)
+        return self._fixed("Fixed12Block", jpype.JInt, array, _fixed12(first, second))
 
     def _null_argument(self, array: pa.Array) -> JavaObject:
         valid = None
@@ -274,3 +270,11 @@ def children_of(
             return compact, [child.take(pa.array(index)) for child in children]
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     return offsets - offsets[0], [child.slice(first, count) for child in children]
+
+
+def _fixed12(first: NDArray[np.int64], second: NDArray[np.int64]) -> NDArray[np.int32]:
+    """Return 12-byte values: the long as two ints, then the int."""
+    values = np.empty((len(first), 3), np.int32)
+    values[:, :2] = np.ascontiguousarray(first).view(np.int32).reshape(-1, 2)
+    values[:, 2] = second
+    return values
