@@ -63,7 +63,6 @@ PARTICIPLES = frozenset(
         "asked",
         "begun",
         "beside",
-        "bound",
         "brought",
         "built",
         "called",
@@ -118,7 +117,7 @@ PARTICIPLES = frozenset(
         "written",
     }
 )
-"""Names that say what happened, not what they hold."""
+"""Names that say what happened, not what they hold. `left` beside `right` is a side."""
 VAGUE = frozenset({"kind", "place"})
 
 
@@ -232,9 +231,25 @@ def words() -> Iterator[Finding]:
                 yield Finding("words", path, number, match[0])
 
 
+def _sides(tree: ast.Module) -> set[ast.AST]:
+    """Return the nodes of functions and classes that name something `right`."""
+    return {
+        node
+        for scope in ast.walk(tree)
+        if isinstance(scope, ast.FunctionDef | ast.ClassDef)
+        and any(
+            "right" in {getattr(node, name, "") for name in ("id", "arg", "attr")}
+            for node in ast.walk(scope)
+        )
+        for node in ast.walk(scope)
+    }
+
+
 def names() -> Iterator[Finding]:
     """Yield variables and arguments named by a participle or a vague word."""
-    for path, tree in _modules():
+    for path, text in _texts(PACKAGE):
+        tree = ast.parse(text)
+        sides = _sides(tree) if "left" in text else set()
         for node in ast.walk(tree):
             name = (
                 node.arg
@@ -244,6 +259,8 @@ def names() -> Iterator[Finding]:
                 else ""
             )
             if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Store):
+                continue
+            if name == "left" and node in sides:
                 continue
             if name.strip("_") in PARTICIPLES:
                 yield Finding("participles", path, getattr(node, "lineno", 1), name)
