@@ -192,12 +192,12 @@ def _class_cache(*, prepare: bool) -> Check:
         )
     if trouble := cache.trouble():
         why_not = why_not_in_background(cache)
-        found = "; ".join(
+        detail = "; ".join(
             filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"])
         )
         by_itself = "" if why_not else "; otherwise it is made when a notebook is idle for a minute"
         advice = f"{_prepare_command()} makes it now{by_itself}"
-        return Check("class cache", "missing", found, trouble.advice or advice)
+        return Check("class cache", "missing", detail, trouble.advice or advice)
     detail = (
         f"{cache.size / 1e6:.0f} MB in {cache.directory}, made {cache.created_at()}; Java starts"
         " with it with half the work"

@@ -287,8 +287,8 @@ def comparison_of(text: str) -> tuple[str, tuple[str, ...]]:
     >>> comparison_of("flows"), comparison_of("catalogs=ours, ice")
     (('flows', ()), ('catalogs', ('ours', 'ice')))
     """
-    kind, _, names = text.partition("=")
-    return kind.lower(), tuple(filter(None, map(str.strip, names.split(","))))
+    word, _, names = text.partition("=")
+    return word.lower(), tuple(filter(None, map(str.strip, names.split(","))))
 
 
 def lab_arguments(text: str) -> dict[str, Any]:
@@ -403,12 +403,12 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
         return inline_value, rest
     words = {str(choice).lower(): str(choice) for choice in option.choices}
     word = inline_value.lower()
-    kind, _, value = inline_value.partition("=")
+    form_name, _, value = inline_value.partition("=")
     forms = {form.partition("=")[0]: form for form in words.values()}
-    form = forms.get(kind.lower(), "")
+    form = forms.get(form_name.lower(), "")
     if "=" in form:
         if not value and word not in words:
-            _refuse(f"--{option.name} {kind} needs a value", f"Write --{option.name} {form}")
+            _refuse(f"--{option.name} {form_name} needs a value", f"Write --{option.name} {form}")
         return inline_value, rest
     choice = option.choice_of(inline_value)
     if choice is not None:

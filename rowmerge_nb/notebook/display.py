@@ -235,11 +235,11 @@ class _OnceShort:
 
     line: str
     raised: tuple[Raised, ...]
-    shown: bool = False
+    is_shown: bool = False
 
     def __call__(self) -> list[str]:
-        if not self.shown or not self.raised:
-            self.shown = True
+        if not self.is_shown or not self.raised:
+            self.is_shown = True
             return [self.line]
         # Imported late: the magics import this module, and should not load Arrow.
         from rowmerge_nb.trace.raised import remote_traceback

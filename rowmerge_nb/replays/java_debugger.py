@@ -77,8 +77,8 @@ def is_of_coordinator(record: Record, call: str | None) -> bool:
     >>> is_of_coordinator(record, None), is_of_coordinator(record, "finish_merge")
     (False, True)
     """
-    failed = "" if record.failure is None else record.failure.method
-    step = call or failed
+    failed_call = "" if record.failure is None else record.failure.method
+    step = call or failed_call
     return step.startswith(_COORDINATOR) and step != "get_next_page"
 
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 def shrink(
-    record: Record | Result | str | Path, connector: Any, *, seconds: float = 30.0, **chosen: Any
+    record: Record | Result | str | Path, connector: Any, *, seconds: float = 30.0, **options: Any
 ) -> Replay:
     """Replay a record, and return the smallest replay with the same failure, or raise NOT_SUPPORTED
     if it does not fail.
@@ -44,9 +44,9 @@ def shrink(
         record: as for `replay`.
         connector: as for `replay`; a factory creates a new connector for every try.
         seconds: the time limit, after which the best replay is returned.
-        chosen: ``writer``, ``split``, ``call`` and ``make_table``, as for `replay`.
+        options: ``writer``, ``split``, ``call`` and ``make_table``, as for `replay`.
     """
-    return shrunk(replay(record, connector, **chosen), seconds)
+    return shrunk(replay(record, connector, **options), seconds)
 
 
 def shrunk(failing: Replay, seconds: float) -> Replay:

@@ -67,7 +67,7 @@ def _sentence(comparison: BesideTrino) -> str:
             f"{query} parts from this run at {step.name}: {number_or_blank(step.our_rows)} here,"
             f" {number_or_blank(step.trino_rows)} in Trino."
         )
-    if comparison.failed:
+    if comparison.is_failed:
         return (
             f"{query} beside this run; at least one of them did not end well, so that their rows"
             " need not be the same."

@@ -43,12 +43,12 @@ class Near(ShownSequence[NearRow]):
         rows: Sequence[NearRow],
         targets: Sequence[NearRow],
         *,
-        picked: bool = False,
+        is_selection: bool = False,
     ) -> None:
         self.keys = keys
         self.targets = tuple(targets)
         super().__init__(rows)
-        self._picked = picked
+        self._is_selection = is_selection
 
     @classmethod
     def of(cls, trace: Trace, row: Any, source_row: Any, columns: Mapping[str, Any]) -> Near:
@@ -90,7 +90,7 @@ class Near(ShownSequence[NearRow]):
                     for row in targets
                     if source_row is None and has_values(row.columns, columns, padded=padded)
                 ],
-                picked=True,
+                is_selection=True,
             )
 
         # A text without trailing blanks matches a padded char only if no row has the exact text.
@@ -141,7 +141,7 @@ class Near(ShownSequence[NearRow]):
         }
 
     def _lines(self) -> list[str]:
-        if self._picked:
+        if self._is_selection:
             return list(self.sentences)
         lines = [summary_of(self.keys)]
         for side, name in ((self.keys.source, "source"), (self.keys.target, "target")):
@@ -152,7 +152,7 @@ class Near(ShownSequence[NearRow]):
         return lines
 
     def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
-        if self._picked:
+        if self._is_selection:
             return []
         terms = self.keys.terms
         sides = (

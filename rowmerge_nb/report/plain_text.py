@@ -58,7 +58,7 @@ def render_text(
     absent = missing_parts(report, show)
     if brief and report.state == StatementState.FINISHED and report.kind in ROW_CHANGES:
         # Rows that were asked for with the run are shown.
-        short = _BRIEF | ({"journeys"} if report.journeys and report.journeys.asked else set())
+        short = _BRIEF | ({"journeys"} if report.journeys and report.journeys.condition else set())
         others = [part for part in parts if part not in short and part != "words"]
         parts = tuple(part for part in parts if part in short)
         absent = (_more(others),) if others else ()
@@ -206,7 +206,7 @@ def _more_notes(plan: Plan, operator: Operator) -> list[str]:
         return lines
     if operator.kind == "MergeProcessor":
         return [_becomes(plan)] if plan.lanes else []
-    if operator.kind == "Exchange" and plan.counted:
+    if operator.kind == "Exchange" and plan.has_counts:
         return [text] if (text := letters(plan.outputs)) else []
     if operator.inside is not None:
         return list(_inside(operator.inside, "", ""))
@@ -453,13 +453,13 @@ def _journeys(report: Report, *, listed: bool) -> list[str]:
             [list(journeys.heads), *(list(journeys.values(row)) for row in journeys.rows)]
         )
         lines += textwrap.wrap(f"Clauses: {journeys.marks}.", WIDTH) if journeys.joined else []
-        for row in journeys.rows if not journeys.asked else ():
+        for row in journeys.rows if not journeys.condition else ():
             if row.by_null:
                 lines += textwrap.wrap(f"{row.which}: {row.gist}", WIDTH, subsequent_indent="  ")
     lines += textwrap.wrap(journeys.remark, WIDTH)
-    if journeys.asked:
+    if journeys.condition:
         for row in journeys.rows:
-            lines += ["", row.head, *(f"  {reason}" for reason in row.told)]
+            lines += ["", row.head, *(f"  {reason}" for reason in row.sentences)]
     if journeys.others:
         lines += (
             [f"{journeys.apart}."]

@@ -76,7 +76,7 @@ class RowCheck:
         cls,
         trace: Trace,
         rows: pa.Table,
-        wanted: pa.Table,
+        expected: pa.Table,
         by: str | Iterable[str] | None = None,
         padded: Collection[str] = (),
     ) -> RowCheck:
@@ -85,12 +85,12 @@ class RowCheck:
 
         ``by`` has the columns that identify a row; char columns are compared without padding.
         """
-        wanted, rows = (
-            _without_padding(side, padded) for side in (_like(wanted, rows.schema), rows)
+        expected, rows = (
+            _without_padding(side, padded) for side in (_like(expected, rows.schema), rows)
         )
         columns = {name.lower(): name for name in rows.column_names}
         keys = _names(by, columns) if by is not None else rows.column_names
-        missing, unexpected = differing(rows, wanted)
+        missing, unexpected = differing(rows, expected)
         return cls(trace, rows.num_rows, missing, unexpected, keys, padded)
 
     @property
@@ -253,9 +253,9 @@ def _no_column(name: str, columns: Mapping[str, str]) -> RowMergeError:
     )
 
 
-def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
+def _like(expected: pa.Table, schema: pa.Schema) -> pa.Table:
     columns = {name.lower(): name for name in schema.names}
-    expected_columns = {name.lower(): name for name in wanted.column_names}
+    expected_columns = {name.lower(): name for name in expected.column_names}
     if len(columns) < len(schema.names):
         raise RowMergeError.invalid(
             "Two columns of the rows have the same name",
@@ -269,7 +269,7 @@ def _like(wanted: pa.Table, schema: pa.Schema) -> pa.Table:
             hint=f"The columns are: {', '.join(schema.names)}.",
         )
     return pa.table(
-        [_cast(wanted.column(expected_columns[field.name.lower()]), field) for field in schema],
+        [_cast(expected.column(expected_columns[field.name.lower()]), field) for field in schema],
         schema=schema,
     )
 

@@ -80,7 +80,7 @@ def test_all_rows_left_by_the_statement_are_shown_for_a_small_table() -> None:
         samples={"untouched_rows": untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))},
         target={"version_before": 4, "version_after": 5},
     )
-    left = diff_of(trace).left
+    left = diff_of(trace).result_rows
     assert [(row.sign, row.cells[0][0].text) for row in left] == [
         *zip("~~++~", ("Aaron", "Carol", "Ed", "Gus", "Joe Shmoe"), strict=True),
         *(("=", name) for name in ("Dave", "Hal", "Ida")),
@@ -91,10 +91,10 @@ def test_all_rows_left_by_the_statement_are_shown_for_a_small_table() -> None:
         ("Arches", True),
     ]
     said = "accounts after the commit: 8 rows, version 5; before it was version 4."
-    assert diff_of(trace).left_said == said
+    assert diff_of(trace).result_note == said
     assert said in render_html(build_report(trace))
     rehearsed = with_parts(trace, committed=False, target={"version_after": None})
-    assert diff_of(rehearsed).left_said == "accounts as it would be: 8 rows."
+    assert diff_of(rehearsed).result_note == "accounts as it would be: 8 rows."
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ def test_an_inserted_row_whose_key_already_existed_is_named(
         samples={"untouched_rows": untouched((name, 3, "Hull"), ("Hal", None, "Hull"))},
         join={"on": on},
     )
-    assert diff_of(trace).left_said == f"accounts after the commit: 8 rows.{said}"
+    assert diff_of(trace).result_note == f"accounts after the commit: 8 rows.{said}"
 
 
 def test_the_table_is_not_shown_if_some_rows_are_unknown() -> None:
@@ -127,22 +127,22 @@ def test_the_table_is_not_shown_if_some_rows_are_unknown() -> None:
         merge_trace(IDLE),
         samples={"untouched_rows": untouched(("Hal", 3, "Hull"), ("Ida", None, "Hull"))},
     )
-    assert diff_of(trace).left
-    assert not diff_of(with_parts(trace, samples={"untouched_rows": None})).left
-    assert not diff_of(with_parts(trace, target={"rows_after": 9})).left
-    assert not diff_of(with_parts(trace, target={"rows_before": 6})).left
+    assert diff_of(trace).result_rows
+    assert not diff_of(with_parts(trace, samples={"untouched_rows": None})).result_rows
+    assert not diff_of(with_parts(trace, target={"rows_after": 9})).result_rows
+    assert not diff_of(with_parts(trace, target={"rows_before": 6})).result_rows
     many = with_parts(
         merge_trace(Setup(rows_before=21)),
         samples={"untouched_rows": untouched(*((f"row {n}", n, "x") for n in range(17)))},
     )
-    assert not diff_of(many).left
+    assert not diff_of(many).result_rows
     nothing = with_parts(
         merge_trace(Setup(rows=(DAVE,), rows_before=2)),
         samples={"untouched_rows": untouched(("Hal", 3, "Hull"))},
         target={"rows_after": 2},
     )
     assert [row.cells[0].text for row in diff_of(nothing).same] == ["Dave", "Hal"]
-    assert not diff_of(nothing).left
+    assert not diff_of(nothing).result_rows
 
 
 def test_a_target_row_that_another_source_row_changes_is_not_among_them() -> None:
@@ -163,7 +163,7 @@ def test_a_target_row_that_two_clauses_change_is_one_row() -> None:
         target={"rows_after": 7},
     )
     assert diff_of(trace).summary == "7 rows changed; 1 target row unchanged"
-    assert [row.sign for row in diff_of(trace).left] == ["~", "~", "+", "+", "~", "~", "="]
+    assert [row.sign for row in diff_of(trace).result_rows] == ["~", "~", "+", "+", "~", "~", "="]
     assert diff_of(trace).sizes == ""
 
 

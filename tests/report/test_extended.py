@@ -111,7 +111,7 @@ def test_the_join_counts_what_each_side_lacks(planned: Trace) -> None:
     join = report.plan.of_kind("Join")
     assert join is not None
     assert join.notes == ("matched 1, not matched 1 by target and 3 by source",)
-    assert (report.plan.by_source, report.plan.alone) == (3, "")
+    assert (report.plan.by_source, report.plan.unmatched_text) == (3, "")
 
 
 def test_the_case_shows_do_nothing(planned: Trace) -> None:

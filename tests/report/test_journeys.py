@@ -179,7 +179,7 @@ def test_near_keys_of_an_unmatched_row_are_among_its_reasons() -> None:
     report = build_report(with_parts(merge_trace(), samples={"near_misses": near}))
     assert report.journeys is not None
     assert (
-        report.journeys.rows[3].told[1]
+        report.journeys.rows[3].sentences[1]
         == "Source row 3 ('Ed') would match target row 'ed' in the same case."
     )
     html = unescape(render_html(report, show="journeys"))
@@ -192,7 +192,7 @@ def test_reasons_follow_the_order_of_the_clauses_including_those_about_other_row
     assert report.journeys is not None
     for row in report.journeys.rows:
         numbers = [
-            int(found) for said in row.told for found in re.findall(r"^Clauses? (\d+)", said)
+            int(found) for said in row.sentences for found in re.findall(r"^Clauses? (\d+)", said)
         ]
         assert numbers == sorted(numbers)
         assert len(numbers) > 1

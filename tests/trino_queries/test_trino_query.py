@@ -147,7 +147,7 @@ def test_a_comparison_of_failed_statements_has_no_first_difference(
     results: dict[str, Result],
 ) -> None:
     beside = results["3-merge-duplicate"].beside_trino(answer("3-merge-duplicate"))
-    assert beside.failed
+    assert beside.is_failed
     assert beside.first is None
     text = " ".join(str(beside).split())
     assert (

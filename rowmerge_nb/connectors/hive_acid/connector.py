@@ -319,7 +319,9 @@ class HiveAcidConnector(Connector):
         adopted = adopted_write_ids(table, partitions) if valid is None else valid
         # Compactions belong to transactions of another metastore, and all of them count.
         adopted = replace(adopted, transactions=ValidTransactions(highest_visibility(folder)))
-        changes = MetastoreChanges(tables=[table], adopted={table.id: adopted}, written=[table])
+        changes = MetastoreChanges(
+            tables=[table], adopted={table.id: adopted}, changed_tables=[table]
+        )
         if partitioned_by:
             changes.partitions[table.id] = set(partitions)
         forget_creation(folder)

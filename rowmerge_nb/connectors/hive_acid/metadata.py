@@ -457,8 +457,8 @@ class HiveAcidMetadata(UpdatableMetadata):
         if not is_new:
             transaction.changes.sequences[table.id] = handle.snapshot.sequence
         partitions = {file.partition for file in files}
-        if table not in transaction.changes.written:
-            transaction.changes.written.append(table)
+        if table not in transaction.changes.changed_tables:
+            transaction.changes.changed_tables.append(table)
         if table.partitioned_by:
             transaction.changes.partitions.setdefault(table.id, set()).update(partitions)
         if updates:

@@ -74,8 +74,8 @@ def _inherit_row_ids() -> None:
 
     def get_with_row_ids(self: Any, manifest: ManifestFile) -> ManifestFile:
         # The first commit after an upgrade lists older manifests again, then with row ids.
-        known = get(self, manifest)
-        return known if known[FIRST_ROW_ID] == manifest[FIRST_ROW_ID] else manifest
+        entry = get(self, manifest)
+        return entry if entry[FIRST_ROW_ID] == manifest[FIRST_ROW_ID] else manifest
 
     cache: Any = _ManifestCache
     cache.get_or_cache = get_with_row_ids

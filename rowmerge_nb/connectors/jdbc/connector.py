@@ -542,7 +542,9 @@ class JdbcMetadata(UpdatableMetadata):
         if not attempts:
             return ConnectorOutputMetadata()
         changes = self._collected(handle, insert_handle.stage, attempts)
-        return replace(changes, step="finish_insert", filled=insert_handle.filled).apply()
+        return replace(
+            changes, step="finish_insert", filled_columns=insert_handle.filled_columns
+        ).apply()
 
     def _begin(
         self,

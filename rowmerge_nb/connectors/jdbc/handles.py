@@ -129,7 +129,7 @@ class Stage:
 class JdbcInsertTableHandle(ConnectorInsertTableHandle):
     table_handle: JdbcTableHandle
     stage: Stage
-    filled: tuple[str, ...]
+    filled_columns: tuple[str, ...]
 
 
 @dataclass(frozen=True)

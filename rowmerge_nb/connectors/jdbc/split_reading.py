@@ -151,12 +151,14 @@ class JdbcPageSource(ConnectorPageSource):
                 arrays.append(pa.nulls(batch.num_rows, table_column.type.arrow))
                 continue
             arrays.append(
-                self._converted(table_column, _plain(batch.column(first)), carried=column.carried)
+                self._converted(
+                    table_column, _plain(batch.column(first)), is_carried=column.carried
+                )
             )
             first += 1
         return pa.RecordBatch.from_arrays(arrays, names=[column.name for column in self._columns])
 
-    def _converted(self, column: JdbcColumn, array: pa.Array, *, carried: bool) -> pa.Array:
+    def _converted(self, column: JdbcColumn, array: pa.Array, *, is_carried: bool) -> pa.Array:
         """Convert values to the column's Arrow type; misfits of a carried column become NULL."""
 
         def convert(values: pa.Array) -> pa.Array:
@@ -168,7 +170,7 @@ class JdbcPageSource(ConnectorPageSource):
             return convert(array)
         except pa.ArrowInvalid:
             misfits = _misfits(convert, array)
-        if not carried or not misfits:
+        if not is_carried or not misfits:
             value = array[misfits[0]] if misfits else pa.scalar("what cannot be read")
             raise self._misfit_error(column.name, *self._misfit_text(column, value))
         is_misfit = np.zeros(len(array), bool)

@@ -44,7 +44,7 @@ class StagedChanges:
     stage: str
     updated: Mapping[int, tuple[str, ...]] | None = None
     step: str = "finish_merge"
-    filled: tuple[str, ...] | None = None
+    filled_columns: tuple[str, ...] | None = None
     whole_rows: bool = True
 
     def apply(self) -> ConnectorOutputMetadata:
@@ -296,7 +296,8 @@ class StagedChanges:
         columns = [
             (index, column)
             for index, column in enumerate(self.handle.columns)
-            if not column.generated and (self.filled is None or column.name in self.filled)
+            if not column.generated
+            and (self.filled_columns is None or column.name in self.filled_columns)
         ]
         names = ", ".join(quoted(column.name) for _, column in columns)
         values = ", ".join(

@@ -104,7 +104,7 @@ class _Drawing:
         self.plan = plan
         self.with_conditions = with_conditions
         self.graph: graphviz.Digraph = new_graph(
-            "plan", nodesep="0.28", ranksep="0.17" if plan.counted else "0.28"
+            "plan", nodesep="0.28", ranksep="0.17" if plan.has_counts else "0.28"
         )
         self.lane_width = self._lane_width()
 
@@ -231,7 +231,9 @@ class _Drawing:
             zip("mus", (self.plan.matched, self.plan.unmatched, self.plan.by_source), strict=True)
         )[: len(outlet_texts)]
         notes = (
-            [[Box([[muted(self.plan.alone)]], span=len(outlet_texts))]] if self.plan.alone else []
+            [[Box([[muted(self.plan.unmatched_text)]], span=len(outlet_texts))]]
+            if self.plan.unmatched_text
+            else []
         )
         # Outlets are equally wide, and wide enough for the criteria above them.
         width = max(200, (Box([self._title(join)]).least + 1) // len(outlet_texts))
@@ -332,7 +334,10 @@ class _Drawing:
         if operator.kind == "DuplicateCheck":
             return [
                 *line,
-                *((plain if self.plan.counted else muted)(GAP + note) for note in operator.notes),
+                *(
+                    (plain if self.plan.has_counts else muted)(GAP + note)
+                    for note in operator.notes
+                ),
             ]
         return [*line, *([plain(GAP + operator.passage)] if operator.passage else [])]
 

@@ -71,7 +71,7 @@ def draw_writers(
         sink = sinks[at]
         rows = sink.rows.get(style, 0) if sink is not None else None
         label = bold(f"{style} {number(rows)}", style) if rows is not None else None
-        dashed = plan.dashed or (plan.counted and sink is None)
+        dashed = plan.dashed or (plan.has_counts and sink is None)
         tail, head = f"exchange:o{at}{style}:s", f"w{at}:i{style}:n"
         edge(graph, tail, head, color=style, label=label, rows=rows, dashed=dashed, weight=9)
     return [
@@ -218,13 +218,13 @@ def _sink_node(
     if sink is None:
         none = (
             "one per writer"
-            if not plan.counted or plan.dashed
+            if not plan.has_counts or plan.dashed
             else "no row arrived: no sink was created"
         )
         rows = [[Box([[bold("ConnectorMergeSink"), plain(GAP + none)]], span=span)]]
         call = [
             mono("store_merged_rows"),
-            *([muted(GAP + "not called")] if plan.dashed or plan.counted else []),
+            *([muted(GAP + "not called")] if plan.dashed or plan.has_counts else []),
         ]
     else:
         rows = [
@@ -254,7 +254,7 @@ def _one_node(
             color=color,
             label=arrival.label,
             rows=rows_in,
-            dashed=plan.dashed or (plan.counted and not plan.writers),
+            dashed=plan.dashed or (plan.has_counts and not plan.writers),
             weight=4,
         )
     return "writers", writer.carries
@@ -271,7 +271,7 @@ def _sink_rows(plan: Plan, writer: Operator, arrivals: list[Arrival]) -> list[li
         ]
     ]
     count = plural(len(plan.writers), word) if plan.writers else f"one per {word}"
-    if plan.counted and not plan.writers and not plan.dashed:
+    if plan.has_counts and not plan.writers and not plan.dashed:
         count = "no row arrived: no sink was created" if word == "writer" else "there is no split"
     rows.append([Box([[bold(name), plain(GAP + count)]], span=span)])
     rows += [[Box([[muted(note)]], span=span)] for note in writer.notes]
@@ -282,7 +282,11 @@ def _sink_rows(plan: Plan, writer: Operator, arrivals: list[Arrival]) -> list[li
                     [
                         [
                             mono(method),
-                            *([muted(GAP + "not called")] if plan.dashed or plan.counted else []),
+                            *(
+                                [muted(GAP + "not called")]
+                                if plan.dashed or plan.has_counts
+                                else []
+                            ),
                         ]
                     ],
                     span=span,

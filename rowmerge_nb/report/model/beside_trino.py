@@ -75,12 +75,12 @@ class BesideTrino:
     only_ours: tuple[tuple[str, int | None], ...]
     only_trino: tuple[tuple[str, int | None], ...]
     notices: tuple[str, ...]
-    failed: bool
+    is_failed: bool
 
     @property
     def first(self) -> AlignedStep | None:
         """The first step at which the rows differ; None without one, or after a failure."""
-        return None if self.failed else next((step for step in self.steps if step.parts), None)
+        return None if self.is_failed else next((step for step in self.steps if step.parts), None)
 
     def __str__(self) -> str:
         return self._bundle()["text/plain"]

@@ -96,7 +96,8 @@ class Diff:
         untouched: the number of unchanged target rows; None if the connector does not count rows.
         sizes: how the row counts before and after add up.
         joined: the rows come from a join, so each has a source row and a clause.
-        left: all rows of a small table after the statement, if known; ``left_said`` describes them.
+        result_rows: all rows of a small table after the statement, if known; ``result_note``
+            describes them.
     """
 
     columns: tuple[Channel, ...]
@@ -108,8 +109,8 @@ class Diff:
     joined: bool = True
     same: tuple[SameRow, ...] = ()
     sizes: str = ""
-    left: tuple[LeftRow, ...] = ()
-    left_said: str = ""
+    result_rows: tuple[LeftRow, ...] = ()
+    result_note: str = ""
 
 
 @dataclass(frozen=True)

@@ -58,13 +58,13 @@ class JourneyRow:
     writers: str
     gist: str
     reasons: tuple[str, ...]
-    told: tuple[str, ...]
+    sentences: tuple[str, ...]
     by_null: bool = False
 
     @property
     def opened(self) -> tuple[str, ...]:
         """The sentences of the unfolded row: those that the gist does not contain."""
-        return tuple(sentence for sentence in self.told if sentence not in self.gist)
+        return tuple(sentence for sentence in self.sentences if sentence not in self.gist)
 
     @property
     def which(self) -> str:
@@ -95,7 +95,7 @@ class Journeys:
     joined: bool
     stored_by: str
     complete: bool
-    asked: str = ""
+    condition: str = ""
     remark: str = ""
     others: tuple[str, ...] = ()
     apart: str = ""
@@ -117,7 +117,7 @@ class Journeys:
 
     @property
     def by_themselves(self) -> bool:
-        return bool(self.asked) or (self.complete and bool(self.rows or self.others))
+        return bool(self.condition) or (self.complete and bool(self.rows or self.others))
 
     @property
     def heads(self) -> tuple[str, ...]:
@@ -180,7 +180,7 @@ def build_journeys(trace: Trace) -> Journeys | None:
         joined=joined,
         stored_by="split" if trace.settings.flow == Flow.UPDATABLE else "to writer",
         complete=complete,
-        asked=request.condition if request is not None else "",
+        condition=request.condition if request is not None else "",
         remark=_remark(request),
         others=others,
         apart=apart,
@@ -206,7 +206,11 @@ def _near(trace: Trace) -> dict[int | None, str]:
 
 
 def _with_near(row: JourneyRow, near: str | None) -> JourneyRow:
-    return row if near is None else replace(row, told=(*row.told[:1], near, *row.told[1:]))
+    return (
+        row
+        if near is None
+        else replace(row, sentences=(*row.sentences[:1], near, *row.sentences[1:]))
+    )
 
 
 def _remark(request: AskedRows | None) -> str:
@@ -257,7 +261,7 @@ def journey_row(journey: Journey, joined: bool) -> JourneyRow:
         writers=", ".join(writers),
         gist=gist_of(journey),
         reasons=tuple(reasons_of(journey)),
-        told=tuple(reasons_of(journey, apart=True)),
+        sentences=tuple(reasons_of(journey, apart=True)),
         by_null=journey.barred is not None
         or (journey.case_number < 0 and any(v.fate is Fate.UNKNOWN for v in journey.verdicts)),
     )

@@ -207,7 +207,7 @@ class Pages:
     Args:
         number_head: the head of the numbers that select writers; ``writer_head`` is the rule:
             ``writer = mod 2``.
-        other: the other paradigm, if its results are known; ``otherwise`` has the rows with
+        other: the other paradigm, if its results are known; ``aligned_rows`` has the rows with
             different results.
     """
 
@@ -225,7 +225,7 @@ class Pages:
     writer_head: str = "writer"
     destinations: tuple[SentRows, ...] = ()
     other: str = ""
-    otherwise: tuple[AlignedRow, ...] = ()
+    aligned_rows: tuple[AlignedRow, ...] = ()
 
 
 def build_pages(trace: Trace, other: Trace | None = None) -> Pages | None:

@@ -98,7 +98,7 @@ def place_sentence(trace: Trace) -> str:
 
 
 def placed_rows(trace: Trace) -> list[str]:
-    return [place.sentence for place in places_of(trace)]
+    return [one.sentence for one in places_of(trace)]
 
 
 def places_of(trace: Trace) -> list[WriterChoice]:

@@ -139,7 +139,7 @@ class Plan:
         dashed: the sinks are not reached (dry run).
         matched: joined rows with both sides; ``unmatched``: those without a target row.
         by_source: rows of a FULL join without a source row; None if nothing ran.
-        alone: for other joins, a sentence about the unmatched target rows.
+        unmatched_text: for other joins, a sentence about the unmatched target rows.
         printed: the EXPLAIN output of a plan that was not run.
     """
 
@@ -148,13 +148,13 @@ class Plan:
     branches: tuple[BranchRecord, ...]
     outputs: dict[str, int | None]
     writers: tuple[PlanWriter, ...]
-    counted: bool
+    has_counts: bool
     dashed: bool
     matched: int | None
     unmatched: int | None
     by_source: int | None
     join: JoinType | None
-    alone: str
+    unmatched_text: str
     case_lines: tuple[str, ...]
     legend: str
     paradigm: str
@@ -208,13 +208,13 @@ def build_plan(trace: Trace) -> Plan | None:
         branches=case_branches(trace.plan),
         outputs=outputs,
         writers=tuple(_writer(record) for record in trace.writers),
-        counted=has_counts,
+        has_counts=has_counts,
         dashed=trace.state == StatementState.PLANNED,
         matched=trace.join.matched_rows,
         unmatched=trace.join.unmatched_rows,
         by_source=trace.join.unmatched_target_rows,
         join=next((_join_type(record) for record in trace.plan if record.kind == "Join"), None),
-        alone=_alone(trace),
+        unmatched_text=_alone(trace),
         case_lines=case_text(trace),
         legend=legend,
         paradigm=trace.settings.paradigm,

@@ -83,7 +83,8 @@ def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
             yield _apart([str(verdict.clause.number) for verdict in verdicts], journey)
         else:
             yield from (
-                f"{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}." for verdict in verdicts
+                f"{reason_of(verdict, by_where=journey.join is Join.CHOSEN)}."
+                for verdict in verdicts
             )
     if journey.case_number < 0:
         yield "No clause fires, so the row does nothing."
@@ -120,14 +121,14 @@ def gist_of(journey: Journey) -> str:
     ]
     unknown = [verdict for verdict in tried_verdicts if verdict.fate is Fate.UNKNOWN]
     for verdict in (*fired, *unknown, *tried_verdicts):
-        return f"{barred}{reason_of(verdict, chosen=journey.join is Join.CHOSEN)}."
+        return f"{barred}{reason_of(verdict, by_where=journey.join is Join.CHOSEN)}."
     return f"{barred}No clause is about rows that are {journey.join}."
 
 
-def reason_of(verdict: Verdict, *, chosen: bool = False) -> str:
-    """Return a clause's effect on a row, and the reason; ``chosen`` means a WHERE condition."""
+def reason_of(verdict: Verdict, *, by_where: bool = False) -> str:
+    """Return a clause's effect on a row, and the reason; ``by_where`` means a WHERE condition."""
     clause, condition = verdict.clause, verdict.condition
-    if chosen:
+    if by_where:
         return (
             "WHERE is true" + because_of(condition)
             if clause.conditional

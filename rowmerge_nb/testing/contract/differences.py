@@ -36,7 +36,7 @@ class DifferingKey:
     kind: Kind
     sentence: str
     expected: tuple[Row, ...]
-    seen: tuple[Row, ...]
+    actual: tuple[Row, ...]
 
     @property
     def pair(self) -> tuple[tuple[Any, Any, bool], ...]:
@@ -47,7 +47,7 @@ class DifferingKey:
             return ()
         return tuple(
             (actual, expected, identity(actual) != identity(expected))
-            for actual, expected in zip(*_unequal_pair(self.seen, self.expected), strict=True)
+            for actual, expected in zip(*_unequal_pair(self.actual, self.expected), strict=True)
         )
 
 
@@ -70,20 +70,20 @@ class RowsDiffer(AssertionError):
 
     def __init__(
         self,
-        found: Sequence[DifferingKey],
+        differing_keys: Sequence[DifferingKey],
         columns: Sequence[str],
         causes: Mapping[CommonCause, str] | None = None,
         about: str = "",
         types: Sequence[pa.DataType] = (),
     ) -> None:
-        self.differences = tuple(found)
+        self.differences = tuple(differing_keys)
         self.columns = tuple(columns)
         self.causes = dict(causes or {})
         lines = [
             *filter(None, [about]),
             *self.causes.values(),
-            *_patterns(found, columns, types),
-            *(difference.sentence for difference in found),
+            *_patterns(differing_keys, columns, types),
+            *(difference.sentence for difference in differing_keys),
         ]
         super().__init__("\n".join(lines))
 
@@ -118,26 +118,29 @@ def _patterns(
         return ()
 
 
-def must_be(what: str, seen: object, expected: object) -> None:
+def must_be(what: str, actual: object, expected: object) -> None:
     """Fail with both values unless they are equal."""
     __tracebackhide__ = True
-    if seen != expected:
-        raise AssertionError(f"{what}: expected {expected!r}, seen {seen!r}")
+    if actual != expected:
+        raise AssertionError(f"{what}: expected {expected!r}, seen {actual!r}")
 
 
-def must_be_same(what: str, seen: Sequence[Any], expected: Sequence[Any]) -> None:
+def must_be_same(what: str, actual: Sequence[Any], expected: Sequence[Any]) -> None:
     """Fail with both lists unless their values are the same by `identity`, in order."""
     __tracebackhide__ = True
-    if [*map(identity, seen)] != [*map(identity, expected)]:
-        raise AssertionError(f"{what}: expected {[*expected]!r}, seen {[*seen]!r}")
+    if [*map(identity, actual)] != [*map(identity, expected)]:
+        raise AssertionError(f"{what}: expected {[*expected]!r}, seen {[*actual]!r}")
 
 
 def differences(
-    expected: Sequence[Row], seen: Sequence[Row], columns: Sequence[str], before: Sequence[Row] = ()
+    expected: Sequence[Row],
+    actual: Sequence[Row],
+    columns: Sequence[str],
+    before: Sequence[Row] = (),
 ) -> list[DifferingKey]:
     """Compare rows in any order, matched by their first column."""
     expected_by_key, seen_by_key, before_by_key = (
-        _by_key(rows) for rows in (expected, seen, before)
+        _by_key(rows) for rows in (expected, actual, before)
     )
     keys = sorted(
         {

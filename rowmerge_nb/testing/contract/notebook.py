@@ -190,11 +190,11 @@ class Checked:
 class _Collector:
     spark: bool
     one: str
-    found: list[tuple[tuple[int, int, int], ContractCheck]] = field(default_factory=list)
+    numbered_checks: list[tuple[tuple[int, int, int], ContractCheck]] = field(default_factory=list)
 
     @property
     def checks(self) -> tuple[ContractCheck, ...]:
-        return tuple(check for _, check in sorted(self.found, key=lambda one: one[0]))
+        return tuple(check for _, check in sorted(self.numbered_checks, key=lambda one: one[0]))
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         if not self.spark:
@@ -230,7 +230,7 @@ class _Collector:
         check = ContractCheck(
             sentence, way.rstrip("]"), outcome, message, position, differ, item.name, details
         )
-        self.found.append(((*_simplicity(item), len(self.found)), check))
+        self.numbered_checks.append(((*_simplicity(item), len(self.numbered_checks)), check))
 
 
 def _simplicity(item: pytest.Item) -> tuple[int, int]:

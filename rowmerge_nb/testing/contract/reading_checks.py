@@ -488,17 +488,17 @@ class ReadingChecks(ContractStore):
         return ""
 
     def typed_table(
-        self, connector: Connector, type_name: str, rows: Sequence[Row], place: int = 0
+        self, connector: Connector, type_name: str, rows: Sequence[Row], position: int = 0
     ) -> PageStatement:
-        """Create a table of a number, at position ``place``, and two columns of a type; begin a
+        """Create a table of a number, at ``position``, and two columns of a type; begin a
         statement on it.
         """
-        metadata = self._typed_metadata(type_name, place)
+        metadata = self._typed_metadata(type_name, position)
         self.make_table(connector, metadata, rows)
         return PageStatement(connector, metadata.name)
 
     def _typed_metadata(
-        self, type_name: str, place: int, name: str = "other"
+        self, type_name: str, position: int, name: str = "other"
     ) -> ConnectorTableMetadata:
         key = next(iter(self.columns))
         columns = [
@@ -506,25 +506,27 @@ class ReadingChecks(ContractStore):
             for column in ("value", "Other", "third")
             if column.lower() != key.lower()
         ][:2]
-        columns.insert(place, (key, "bigint"))
-        return self._table_of(columns, place, name)
+        columns.insert(position, (key, "bigint"))
+        return self._table_of(columns, position, name)
 
     def typed_must_have(
-        self, statement: PageStatement, type_name: str, rows: Sequence[Row], place: int = 0
+        self, statement: PageStatement, type_name: str, rows: Sequence[Row], position: int = 0
     ) -> None:
         """Fail unless a table of `typed_table` has these rows, each with its number first; end the
         statement.
         """
         __tracebackhide__ = True
         names = [column.name for column in statement.columns]
-        actual = [(row[place], *row[:place], *row[place + 1 :]) for row in statement.rows()]
+        actual = [
+            (row[position], *row[:position], *row[position + 1 :]) for row in statement.rows()
+        ]
         statement.rollback()
         sql_type = parse_type(type_name)
         numbers, *channels = zip(*rows, strict=True)
         expected = list(
             zip(numbers, *(stored_values(channel, sql_type) for channel in channels), strict=True)
         )
-        columns = [names[place], *names[:place], *names[place + 1 :]]
+        columns = [names[position], *names[:position], *names[position + 1 :]]
         if wrong := differences(expected, actual, columns):
             types = [pa.int64(), *[sql_type.arrow] * (len(columns) - 1)]
             raise RowsDiffer(wrong, columns, about=f"values of type {type_name}", types=types)

@@ -88,14 +88,14 @@ def left_of(rows: Sequence[Row], columns: Sequence[str], *statements: Asked) -> 
 
 @dataclass
 class InterleavedSide:
-    """One of the two statements; ``asked`` returns its changes for the rows that it read."""
+    """One of the two statements; ``changes_for`` returns its changes for the rows that it read."""
 
     connector: Connector
     table: SchemaTableName
-    asked: Asked
+    changes_for: Asked
     paradigm: str | None = None
     ledger: tuple[LedgerRow, ...] = ()
-    failed: str = ""
+    failure: str = ""
     code: str = ""
     committed: bool = False
     _statement: PageStatement | None = None
@@ -119,7 +119,7 @@ class InterleavedSide:
         try:
             getattr(self, f"_{step}")()
         except Exception as error:  # noqa: BLE001 - failures are results
-            self.failed = message_of(error)
+            self.failure = message_of(error)
             self.code = error.code if isinstance(error, RowMergeError) else type(error).__name__
             self._roll_back()
 
@@ -129,7 +129,7 @@ class InterleavedSide:
         try:
             self._statement.rollback()
         except Exception as error:  # noqa: BLE001 - as above
-            self.failed += f"; and the rollback failed: {error_text(error)}"
+            self.failure += f"; and the rollback failed: {error_text(error)}"
 
     @property
     def statement(self) -> PageStatement:
@@ -147,7 +147,7 @@ class InterleavedSide:
         read = self.statement.read(row_id=True)
         *data, row_ids = (column.to_pylist() for column in read.columns)
         rows: list[Row] = list(zip(*data, strict=True))
-        changes = self.asked(rows)
+        changes = self.changes_for(rows)
         names = [column.name for column in self.statement.columns]
         by_key, ids = {row[0]: row for row in rows}, dict(zip(data[0], row_ids, strict=True))
         changes = by_names(changes, names)

@@ -100,7 +100,7 @@ def interleave(
     check_make_table(make_table)
     _check_limits(patience, most)
     if table is not None:
-        setup = replace(setup, known=_existing_table(table, setup.origin))
+        setup = replace(setup, table_name=_existing_table(table, setup.origin))
     statements = (_statement(first, "first", columns), _statement(second, "second", columns))
     # Check the functions' results before creating anything.
     left_of(setup.rows, tuple(columns), *statements)
@@ -142,7 +142,7 @@ class _Setup:
     make_table: Callable[[Connector, ConnectorTableMetadata, Sequence[Row]], object] | None
     paradigm: str | None
     patience: float
-    known: SchemaTableName | None = None
+    table_name: SchemaTableName | None = None
 
     @contextmanager
     def table(self) -> Iterator[tuple[Connector, SchemaTableName]]:
@@ -166,15 +166,16 @@ class _Setup:
                     _drop(connector, definition.name)
 
     def _name(self, connector: Connector) -> SchemaTableName:
-        if self.known is not None:
-            return self.known
+        if self.table_name is not None:
+            return self.table_name
         table = "interleaved" if self.origin.is_own else f"interleaved_{uuid.uuid4().hex[:10]}"
         statement = PageStatement(connector, SchemaTableName("default", table))
         try:
             metadata, session = statement.metadata, statement.session
-            known = metadata.schema_exists(session, "default")
+            has_default = metadata.schema_exists(session, "default")
             return SchemaTableName(
-                "default" if known else next(iter(metadata.list_schemas(session)), "default"), table
+                "default" if has_default else next(iter(metadata.list_schemas(session)), "default"),
+                table,
             )
         finally:
             statement.rollback()
@@ -243,7 +244,7 @@ class _Run:
             tuple(self.made),
             rows,
             tuple(side.committed for side in self.sides),
-            tuple(f"{side.code}: {side.failed}" if side.code else "" for side in self.sides),
+            tuple(f"{side.code}: {side.failure}" if side.code else "" for side in self.sides),
             tuple(side.ledger for side in self.sides),
             kind=(
                 "call that never came back"

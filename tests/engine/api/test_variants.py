@@ -210,9 +210,11 @@ def test_a_report_shows_the_rows_of_the_other_paradigm_beside_those_of_the_run(
     told = build_report(trace, other).pages
     assert told is not None
     assert there is not None
-    assert told.otherwise == there.otherwise
-    assert [row.source for row in told.otherwise] == ["0"]
-    assert sorted(len(side) for side in (told.otherwise[0].left, told.otherwise[0].right)) == [1, 2]
+    assert told.aligned_rows == there.aligned_rows
+    assert [row.source for row in told.aligned_rows] == ["0"]
+    assert sorted(
+        len(side) for side in (told.aligned_rows[0].left, told.aligned_rows[0].right)
+    ) == [1, 2]
     assert "The other paradigm" in render_html(build_report(trace, other), show="pages")
     assert under_other_paradigm(run(engine, "DELETE FROM placed WHERE id < 3")) is None
 

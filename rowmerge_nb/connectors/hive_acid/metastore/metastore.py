@@ -96,7 +96,7 @@ class MetastoreChanges:
     replaced: dict[str, ValidWriteIds] = field(default_factory=dict)
     commented: list[HiveTable] = field(default_factory=list)
     schemas: dict[str, bool] = field(default_factory=dict)
-    written: list[HiveTable] = field(default_factory=list)
+    changed_tables: list[HiveTable] = field(default_factory=list)
     partitions: dict[str, set[str]] = field(default_factory=dict)
     updated: dict[str, set[str]] = field(default_factory=dict)
     sequences: dict[str, int] = field(default_factory=dict)

@@ -235,7 +235,7 @@ class ThriftMetastore(Metastore):
                 if table.id in changes.adopted:
                     with self._clients.connected(f"take over table '{table.name}'") as client:
                         self._adopt(client, table, changes.adopted[table.id])
-            for table in changes.written:
+            for table in changes.changed_tables:
                 with self._clients.connected(
                     f"note the partitions of table '{table.name}'"
                 ) as client:

@@ -81,18 +81,21 @@ class JarStore:
         sizes = list(_each(lambda path: _size(repository, path), missing, stop))
         total = sum(sizes)
         self._check_space(total)
-        done = 0
+        fetched_bytes = 0
         lock = threading.Lock()
 
         def advance(count: int) -> None:
-            nonlocal done
+            nonlocal fetched_bytes
             if stop.is_set():
                 raise StoppedError
             with lock:
-                done += count
+                fetched_bytes += count
 
         def show() -> None:
-            text = f"{plural(len(missing), 'jar')}, {megabytes(done)} of {megabytes(total)} MB"
+            text = (
+                f"{plural(len(missing), 'jar')}, {megabytes(fetched_bytes)} of"
+                f" {megabytes(total)} MB"
+            )
             line.show(f"downloading {text}")
 
         if missing:
@@ -105,7 +108,7 @@ class JarStore:
         ):
             pass
         jars = [self._jar(path) for path in paths]
-        return jars, done
+        return jars, fetched_bytes
 
     def _is_stored(self, path: str, algorithm: str, checksum: str) -> bool:
         target = self.folder / path
@@ -162,12 +165,12 @@ class JarStore:
         target.parent.mkdir(parents=True, exist_ok=True)
         part.replace(target)
 
-    def _check_space(self, needed: int) -> None:
+    def _check_space(self, needed_bytes: int) -> None:
         with disk_errors(self.folder):
             free = shutil.disk_usage(self.folder).free
-        if needed and free < needed + _SPARE_BYTES:
+        if needed_bytes and free < needed_bytes + _SPARE_BYTES:
             raise _no_space(
-                f"The jars need {megabytes(needed)} MB, and the disk of {self.folder} has"
+                f"The jars need {megabytes(needed_bytes)} MB, and the disk of {self.folder} has"
                 f" {megabytes(free)} MB"
             )
 
