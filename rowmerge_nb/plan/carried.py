@@ -48,9 +48,12 @@ def mark_carried(plan: Output, read: Collection[str] = ()) -> Output:
         if not isinstance(node, TableScan):
             return node
         pairs = zip(node.data_columns, node.data_outputs, strict=True)
-        carried = {column.name for column, symbol in pairs if symbol.name not in symbols}
+        carried_columns = {column.name for column, symbol in pairs if symbol.name not in symbols}
         return replace(
-            node, carried=frozenset(carried - set(read) if node.row_id is not None else carried)
+            node,
+            carried_columns=frozenset(
+                carried_columns - set(read) if node.row_id is not None else carried_columns
+            ),
         )
 
     return rewritten(plan, mark)
@@ -94,13 +97,13 @@ def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> f
         view: the view; its columns are ``c0``, ``c1``, ...
     """
     mentioned: set[str] = set()
-    given: dict[int, set[str]] = {}
+    symbols_by_index: dict[int, set[str]] = {}
     pattern = re.compile(r"\(SELECT ((?:c\d+ AS `\w+`(?:, )?)+) FROM `(\w+)`\) AS `\$?\w+`")
     for text in texts:
-        for found in pattern.finditer(text):
-            if found[2] == view:
-                for index, symbol in _READ.findall(found[1]):
-                    given.setdefault(int(index), set()).add(symbol)
+        for match in pattern.finditer(text):
+            if match[2] == view:
+                for index, symbol in _READ.findall(match[1]):
+                    symbols_by_index.setdefault(int(index), set()).add(symbol)
         rest = pattern.sub(" ", text)
         if f"`{view}`" in rest:
             # The view is read in a way that is not known here.
@@ -109,5 +112,5 @@ def unread_columns(texts: Iterable[str], view: str, columns: Sequence[str]) -> f
     return frozenset(
         name
         for index, name in enumerate(columns)
-        if index in given and not given[index] & mentioned
+        if index in symbols_by_index and not symbols_by_index[index] & mentioned
     )

@@ -79,12 +79,12 @@ class _Steps:
             and not self.exchanges
         ):
             scheme, keys = self._placing(node.source, node)
-            said = (
+            descriptor = (
                 ("partitioning", scheme),
                 *((("arguments", f"[{', '.join(keys)}]"),) if keys else ()),
             )
-            sent = self._step(node.source, self.spread(node.source.source).step)
-            return Spread(self._step(node, replace(sent, descriptor=said)), SINGLE)
+            exchange = self._step(node.source, self.spread(node.source.source).step)
+            return Spread(self._step(node, replace(exchange, descriptor=descriptor)), SINGLE)
         if not self.exchanges:
             return Spread(
                 self._step(node, *(self.spread(source).step for source in node.sources)), SINGLE
@@ -223,11 +223,11 @@ class _Steps:
         if exchange is None or isinstance(node, TableWriter):
             return insert, columns
         update = exchange.update_layout
-        shown = (
+        scheme = (
             "MERGE [insert ="
             f" {insert}{'' if update is None else f', update = {_partitioning(update)}'}]"
         )
-        return shown, [OPERATION, *columns, *([] if update is None else [ROW_ID])]
+        return scheme, [OPERATION, *columns, *([] if update is None else [ROW_ID])]
 
 
 def _partitioning(layout: ConnectorTableLayout) -> str:

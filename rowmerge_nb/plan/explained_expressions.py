@@ -98,8 +98,8 @@ def _(node: Variable) -> str:
 def _(node: Constant) -> str:
     if node.value is None:
         return f"null::{node.type}"
-    kind = node.type.base if node.type.base in {"varchar", "char"} else node.type
-    return f"{kind} '{node.value}'"
+    sql_type = node.type.base if node.type.base in {"varchar", "char"} else node.type
+    return f"{sql_type} '{node.value}'"
 
 
 @_text.register
@@ -120,8 +120,8 @@ def _(node: Subquery) -> str:
 def _(node: Aggregate) -> str:
     arguments = ", ".join(map(_text, node.arguments)) or ("*" if node.name == "count" else "")
     order = f" ORDER BY {', '.join(_key(key) for key in node.order_by)}" if node.order_by else ""
-    kept = f" FILTER (WHERE {_text(node.filter)})" if node.filter is not None else ""
-    return f"{node.name}({'DISTINCT ' if node.distinct else ''}{arguments}{order}){kept}"
+    filter_text = f" FILTER (WHERE {_text(node.filter)})" if node.filter is not None else ""
+    return f"{node.name}({'DISTINCT ' if node.distinct else ''}{arguments}{order}){filter_text}"
 
 
 @_text.register
@@ -183,8 +183,8 @@ def _folded(node: Apply) -> Constant | None:
     if not isinstance(value, Constant):
         return None
     alike = all(
-        is_exact(kind) and not (kind.base == "decimal" and kind.parameters[1])
-        for kind in (value.type, node.type)
+        is_exact(sql_type) and not (sql_type.base == "decimal" and sql_type.parameters[1])
+        for sql_type in (value.type, node.type)
     )
     texts = value.type.base == node.type.base == "varchar" and not node.type.parameters
     return Constant(node.type, value.value) if value.value is None or alike or texts else None

@@ -89,19 +89,19 @@ def plan_returning(
         numbered: the Project that extracts the case number. The new values and the action become
             columns of it.
     """
-    made = MergeRow(numbered.outputs)
-    changed = tuple(_changed(returning, target, made))
+    merge_row = MergeRow(numbered.outputs)
+    changed = tuple(_changed(returning, target, merge_row))
     names = [symbol.name for symbol in numbered.outputs]
     # What stands behind the merge row and is none of the plan's own columns was passed on for
     # RETURNING alone.
     behind = names.index(MERGE_ROW) + 1
     own = {SOURCE_PRESENT, CASE_NUMBER}
-    kept = tuple(
+    outputs = tuple(
         symbol
         for index, symbol in enumerate(numbered.outputs)
         if index < behind or symbol.name in own
     )
-    known = Project(
+    source = Project(
         id=numbered.id,
         outputs=(*numbered.outputs, *(assignment.symbol for assignment in changed)),
         source=numbered.source,
@@ -111,9 +111,11 @@ def plan_returning(
         RETURNING, row_of((column.name, column.expression.type) for column in returning.columns)
     )
     row, text = _row(returning)
-    changes = Apply(BOOLEAN, ">", (made.operation, Constant(TINYINT, "0")))
+    changes = Apply(BOOLEAN, ">", (merge_row.operation, Constant(TINYINT, "0")))
     assignment = Assignment(symbol, Apply(row.type, "case", (changes, row)), text)
-    return Project(id=next(ids), outputs=(*kept, symbol), source=known, assignments=(assignment,))
+    return Project(
+        id=next(ids), outputs=(*outputs, symbol), source=source, assignments=(assignment,)
+    )
 
 
 @dataclass(frozen=True)
@@ -122,24 +124,24 @@ class ReturnedOnPages:
 
     Args:
         fields: the channels of the merge row's fields.
-        known: the new values and the action, over these and the joined columns.
+        assignments: the new values and the action, over these and the joined columns.
     """
 
     fields: tuple[str, ...]
-    known: tuple[Assignment, ...]
+    assignments: tuple[Assignment, ...]
     values: tuple[Typed, ...]
 
 
 def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
     """Return what tasks compute for RETURNING, from the nodes below the writer."""
     for node in below:
-        made = (
-            [made.value for made in node.assignments if made.symbol.name == RETURNING]
+        values = (
+            [part.value for part in node.assignments if part.symbol.name == RETURNING]
             if isinstance(node, Project)
             else []
         )
-        if made:
-            _, row = children(made[0])
+        if values:
+            _, row = children(values[0])
             numbered = node.sources[0]
             assert isinstance(numbered, Project)
             merge_row = MergeRow(numbered.outputs)
@@ -148,18 +150,18 @@ def returned_on_pages(below: Iterable[PlanNode]) -> ReturnedOnPages | None:
                 for assignment in numbered.assignments
                 if assignment.symbol.name != CASE_NUMBER
             )
-            known = tuple(
+            assignments = tuple(
                 replace(assignment, value=merge_row.on_page(assignment.value))
                 for assignment in changed
             )
-            return ReturnedOnPages(merge_row.channels, known, children(row))
+            return ReturnedOnPages(merge_row.channels, assignments, children(row))
     return None
 
 
 def plan_inserted(source: PlanNode, returning: Returning, ids: Iterator[str]) -> Project:
     row, text = _row(returning)
-    taken, name = {symbol.name.lower() for symbol in source.outputs}, RETURNING
-    while name in taken:
+    source_names, name = {symbol.name.lower() for symbol in source.outputs}, RETURNING
+    while name in source_names:
         # The rows have the names that users give columns.
         name += "_"
     symbol = Symbol(
@@ -185,23 +187,31 @@ def returned_references(returning: Returning) -> frozenset[str]:
     )
 
 
-def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> Iterator[Assignment]:
+def _changed(
+    returning: Returning, target: Sequence[Field], merge_row: MergeRow
+) -> Iterator[Assignment]:
     read = returned_references(returning)
 
     def is_one_of(*operations: Operation) -> Typed:
         numbers = (Constant(TINYINT, str(int(operation))) for operation in operations)
-        return Apply(BOOLEAN, "in", (made.operation, *numbers), False)
+        return Apply(BOOLEAN, "in", (merge_row.operation, *numbers), False)
 
     for index, (old, new, current) in enumerate(
         zip(target, returning.new, returning.current, strict=True)
     ):
         if new.symbol in read:
             value = Apply(
-                new.type, "case", (is_one_of(Operation.INSERT, Operation.UPDATE), made.value(index))
+                new.type,
+                "case",
+                (is_one_of(Operation.INSERT, Operation.UPDATE), merge_row.value(index)),
             )
             yield Assignment(Symbol(new.symbol, new.type), value, f"new {new.name}")
         if current.symbol in read:
-            parts = (is_one_of(Operation.DELETE), Column(old.type, old.symbol), made.value(index))
+            parts = (
+                is_one_of(Operation.DELETE),
+                Column(old.type, old.symbol),
+                merge_row.value(index),
+            )
             value = Apply(current.type, "case", parts)
             yield Assignment(
                 Symbol(current.symbol, current.type),
@@ -218,13 +228,13 @@ def _changed(returning: Returning, target: Sequence[Field], made: MergeRow) -> I
         yield Assignment(symbol, value, f"name of {MERGE_ROW}.operation")
     if returning.clause.symbol in read:
         symbol = Symbol(returning.clause.symbol, returning.clause.type)
-        value = Apply(INTEGER, "arithmetic", (made.case_number, Constant(INTEGER, "1")), "+")
+        value = Apply(INTEGER, "arithmetic", (merge_row.case_number, Constant(INTEGER, "1")), "+")
         yield Assignment(symbol, value, f"{MERGE_ROW}.{CASE_NUMBER} + 1")
 
 
 def by_position(types: Iterable[Type]) -> Type:
     """Return a row type whose fields are named by position, so that no names clash."""
-    return row_of((f"f{index}", kind) for index, kind in enumerate(types))
+    return row_of((f"f{index}", sql_type) for index, sql_type in enumerate(types))
 
 
 class MergeRow:
@@ -253,9 +263,9 @@ class MergeRow:
 
         Fields of nested rows get their names back; pages have them by position.
         """
-        kind = self._types[index]
-        nested = any(part.base == "row" for part in parts_of(kind))
-        return Apply(kind, "renamed", (self.field(index),)) if nested else self.field(index)
+        sql_type = self._types[index]
+        nested = any(part.base == "row" for part in parts_of(sql_type))
+        return Apply(sql_type, "renamed", (self.field(index),)) if nested else self.field(index)
 
     @property
     def channels(self) -> tuple[str, ...]:

@@ -35,17 +35,17 @@ def known_rows(plan: PlanNode) -> dict[str, KnownRows]:
 
     Connectors are asked for sizes; nothing is read.
     """
-    found: dict[str, KnownRows] = {}
-    _visit(plan, found)
-    return found
+    rows_by_node: dict[str, KnownRows] = {}
+    _visit(plan, rows_by_node)
+    return rows_by_node
 
 
-def _visit(node: PlanNode, found: dict[str, KnownRows]) -> None:
+def _visit(node: PlanNode, rows_by_node: dict[str, KnownRows]) -> None:
     for source in node.sources:
-        _visit(source, found)
-    rows = _rows(node, tuple(found.get(source.id) for source in node.sources))
+        _visit(source, rows_by_node)
+    rows = _rows(node, tuple(rows_by_node.get(source.id) for source in node.sources))
     if rows is not None:
-        found[node.id] = rows
+        rows_by_node[node.id] = rows
 
 
 @singledispatch
@@ -102,10 +102,10 @@ def _(node: Join, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
     if node.type is JoinType.FULL:
         if left is None or right is None:
             return None
-        alone = not left.rows or not right.rows
+        one_is_empty = not left.rows or not right.rows
         return KnownRows(
             max(left.rows * right.rows, left.rows + right.rows),
-            exact=alone and left.exact and right.exact,
+            exact=one_is_empty and left.exact and right.exact,
         )
     if right is not None and not right.rows:
         return right

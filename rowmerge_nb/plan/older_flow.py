@@ -189,17 +189,19 @@ class _Planner:
         )
 
     def _assigned(self) -> list[Assignment]:
-        found: list[tuple[Span, Assignment]] = []
+        assignments: list[tuple[Span, Assignment]] = []
         for column, value in zip(
             self.analysis.target.columns, self.analysis.clauses[0].values, strict=True
         ):
             if value is not None:
                 self._check(value, condition=False)
                 symbol = Symbol(f"{column.name}_new", column.type)
-                found.append((value.span, Assignment(symbol, value.tree, value.text)))
+                assignments.append((value.span, Assignment(symbol, value.tree, value.text)))
         return [
             assignment
-            for _, assignment in sorted(found, key=lambda pair: (pair[0].line, pair[0].column))
+            for _, assignment in sorted(
+                assignments, key=lambda pair: (pair[0].line, pair[0].column)
+            )
         ]
 
     def _changed(self, node: PlanNode, assigned: list[Assignment]) -> PlanNode:
@@ -270,12 +272,12 @@ class _Planner:
         try:
             self.printer.text(tree, condition=condition)
         except UnprintableError as error:
-            refused = AnalysisError.unsupported(
+            refusal = AnalysisError.unsupported(
                 f"The flow 'updatable' computes on pages, where {error} is not known to mean what"
                 " it means in Trino",
                 hint=MERGE_FLOW,
             )
-            raise refused.at(tree.origin.span) if tree.origin is not None else refused from error
+            raise refusal.at(tree.origin.span) if tree.origin is not None else refusal from error
 
 
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
@@ -310,11 +312,11 @@ def prune_updatable_scan(plan: Output, settings: RuleSettings) -> Output:
     ):
         return plan
     read = {symbol for node in chain for part in node.expressions for symbol in e.references(part)}
-    kept = [
+    indexes = [
         i for i, symbol in enumerate(scan.outputs) if symbol == scan.row_id or symbol.name in read
     ]
-    dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in kept}
-    node: PlanNode = scan.narrowed(kept)
+    dropped = {symbol for i, symbol in enumerate(scan.outputs) if i not in indexes}
+    node: PlanNode = scan.narrowed(indexes)
     for above in reversed(chain[:-1]):
         # Nodes further up have symbols of their own, and a column of the table may have the name of
         # one of them.

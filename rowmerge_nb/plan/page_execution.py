@@ -207,7 +207,7 @@ def _computed_on_pages(nodes: Sequence[PlanNode]) -> Iterator[tuple[Typed, bool]
                 yield from ((without_refusal(value)[0], False) for value in branch.expressions)
     returned = returned_on_pages(nodes)
     if returned is not None:
-        yield from ((assignment.value, False) for assignment in returned.known)
+        yield from ((assignment.value, False) for assignment in returned.assignments)
         yield from ((value, False) for value in returned.values)
 
 

@@ -50,9 +50,9 @@ def page_scan(
     """
     handles = {column.name: column for column in table.readable}
     pairs = list(columns)
-    refused = [name for _, name in pairs if name in table.refused]
-    if refused:
-        raise UnprintableError(f"column '{refused[0]}', whose values have no SQL type")
+    refused_columns = [name for _, name in pairs if name in table.refused_columns]
+    if refused_columns:
+        raise UnprintableError(f"column '{refused_columns[0]}', whose values have no SQL type")
     return TableScan(
         id=source.id,
         outputs=tuple(Symbol(column.symbol, column.type) for column, _ in pairs)

@@ -71,7 +71,7 @@ class TableScan(PlanNode):
         columns: the connector's column of each output; the row id of a merge target is the last
             one.
         constraint: bounds of single columns; the connector may skip rows outside of them.
-        carried: data columns that no expression reads.
+        carried_columns: data columns that no expression reads.
     """
 
     meaning: ClassVar[str] = (
@@ -83,7 +83,7 @@ class TableScan(PlanNode):
     row_id: Symbol | None = None
     alias: str = ""
     constraint: Constraint = field(default_factory=Constraint)
-    carried: frozenset[str] = frozenset()
+    carried_columns: frozenset[str] = frozenset()
 
     def narrowed(self, indexes: Sequence[int]) -> Self:
         return replace(
@@ -306,7 +306,7 @@ class CheckConstraints(PlanNode):
 
     Args:
         row: these columns, computed from the node below.
-        stored: whether a row is stored at all; None if every row is.
+        is_stored: whether a row is stored at all; None if every row is.
     """
 
     meaning: ClassVar[str] = (
@@ -316,7 +316,7 @@ class CheckConstraints(PlanNode):
     source: PlanNode
     checks: tuple[CheckConstraint, ...]
     row: tuple[tuple[Symbol, Typed], ...]
-    stored: Typed | None = None
+    is_stored: Typed | None = None
 
     @property
     def name(self) -> str:
@@ -326,10 +326,10 @@ class CheckConstraints(PlanNode):
     def expressions(self) -> tuple[Typed, ...]:
         pairs = [(Column(symbol.type, symbol.name), value) for symbol, value in self.row]
         values = [replaced(check.value, pairs) for check in self.checks]
-        if self.stored is None:
+        if self.is_stored is None:
             return tuple(values)
         return tuple(
-            Apply(BOOLEAN, "case", (self.stored, value, TRUE), origin=value.origin)
+            Apply(BOOLEAN, "case", (self.is_stored, value, TRUE), origin=value.origin)
             for value in values
         )
 
@@ -349,7 +349,7 @@ class DeleteProject(PlanNode):
     source: PlanNode
     layout: PageLayout
     columns: tuple[Symbol, ...]
-    kept: tuple[Symbol, ...]
+    kept_columns: tuple[Symbol, ...]
     row_id: Symbol
 
     @property
@@ -359,7 +359,7 @@ class DeleteProject(PlanNode):
 
     @property
     def expressions(self) -> tuple[Typed, ...]:
-        return tuple(Column(symbol.type, symbol.name) for symbol in self.kept)
+        return tuple(Column(symbol.type, symbol.name) for symbol in self.kept_columns)
 
     @property
     def name(self) -> str:

@@ -207,9 +207,11 @@ class RowChangePlanner:
         )
 
     def _redistribution(self) -> tuple[int, ...]:
-        named = self.facts.insert_layout.partition_columns if self.facts.insert_layout else ()
+        partition_columns = (
+            self.facts.insert_layout.partition_columns if self.facts.insert_layout else ()
+        )
         names = [column.name for column in self.columns]
-        for name in named:
+        for name in partition_columns:
             if name not in names:
                 raise ConnectorError(
                     f"The insert layout of '{self.analysis.target.qualified}' names column"
@@ -217,10 +219,10 @@ class RowChangePlanner:
                     code="GENERIC_INTERNAL_ERROR",
                     hint=f"The connector names columns as in its metadata: {', '.join(names)}.",
                 )
-        return tuple(i for i, name in enumerate(names) if name in named)
+        return tuple(i for i, name in enumerate(names) if name in partition_columns)
 
     def scan(self, condition: TypedExpression | None) -> TableScan:
-        fields, target = (*self.fields, *self.analysis.hidden), self.analysis.target
+        fields, target = (*self.fields, *self.analysis.hidden_fields), self.analysis.target
         names = {
             field.symbol: column.name for field, column in zip(fields, target.readable, strict=True)
         }
@@ -282,14 +284,14 @@ class RowChangePlanner:
         checks = self.analysis.checks
         if not checks or not any(clause.operation in STORING for clause in self.analysis.clauses):
             return source
-        made = MergeRow(source.outputs)
+        merge_row = MergeRow(source.outputs)
         row = tuple(
-            (symbol, made.value(index)) for index, symbol in enumerate(self.table_columns())
+            (symbol, merge_row.value(index)) for index, symbol in enumerate(self.table_columns())
         )
-        stored = Apply(
+        is_stored = Apply(
             BOOLEAN,
             "in",
-            (made.operation, *(Constant(TINYINT, str(int(one))) for one in STORING)),
+            (merge_row.operation, *(Constant(TINYINT, str(int(one))) for one in STORING)),
             False,
         )
         return CheckConstraints(
@@ -298,7 +300,7 @@ class RowChangePlanner:
             source=source,
             checks=checks,
             row=row,
-            stored=stored,
+            is_stored=is_stored,
         )
 
     def process(self, source: PlanNode) -> MergeProcessor:
@@ -462,7 +464,9 @@ class _MergePlanner(RowChangePlanner):
                 outputs=symbols,
                 table=source.binding,
                 columns=tuple(
-                    c for c in source.binding.readable if c.name not in source.binding.refused
+                    c
+                    for c in source.binding.readable
+                    if c.name not in source.binding.refused_columns
                 ),
                 alias=source.alias or "",
             )

@@ -65,20 +65,20 @@ if TYPE_CHECKING:
 def describe(
     plan: PlanNode,
     would: Mapping[str, KnownRows] | None = None,
-    counted: Mapping[str, int] | None = None,
+    row_counts: Mapping[str, int] | None = None,
 ) -> tuple[NodeRecord, ...]:
     """Return the records of a plan, the root first, depth first."""
-    record = record_of(plan, would or {}, counted or {})
+    record = record_of(plan, would or {}, row_counts or {})
     return (
         record,
-        *(inner for source in plan.sources for inner in describe(source, would, counted)),
+        *(inner for source in plan.sources for inner in describe(source, would, row_counts)),
     )
 
 
 def record_of(
     plan: PlanNode,
     would: Mapping[str, KnownRows] | None = None,
-    counted: Mapping[str, int] | None = None,
+    row_counts: Mapping[str, int] | None = None,
 ) -> NodeRecord:
     return NodeRecord(
         id=plan.id,
@@ -94,10 +94,10 @@ def record_of(
             if isinstance(plan, Project) and plan.case
             else ()
         ),
-        facts=_facts(plan, counted or {}),
+        facts=_facts(plan, row_counts or {}),
         trino=", ".join(f"{key} = {value}" if key else value for key, value in descriptor_of(plan)),
         would=(would or {}).get(plan.id),
-        rows=(counted or {}).get(plan.id),
+        rows=(row_counts or {}).get(plan.id),
     )
 
 
@@ -137,9 +137,9 @@ def _arguments(_: PlanNode) -> str:
 
 @_arguments.register
 def _(node: TableScan) -> str:
-    named, alias = node.table.shown(node.table.display), column_in_sql(node.alias or "")
+    table_name, alias = node.table.shown(node.table.display), column_in_sql(node.alias or "")
     is_other = node.alias and alias.lower() != node.table.display.lower()
-    return f"{named} {alias}" if is_other else named
+    return f"{table_name} {alias}" if is_other else table_name
 
 
 @_arguments.register
@@ -388,9 +388,9 @@ def _(node: Project) -> tuple[str, ...]:
 
 @_details.register
 def _(node: DeleteProject) -> tuple[str, ...]:
-    kept = dict(zip(node.redistribution_columns, node.kept, strict=True))
+    kept_columns = dict(zip(node.redistribution_columns, node.kept_columns, strict=True))
     data = [
-        f"{c.name} := {kept[c.name].name if c.name in kept else f'null::{c.type}'}"
+        f"{c.name} := {kept_columns[c.name].name if c.name in kept_columns else f'null::{c.type}'}"
         for c in node.columns
     ]
     number = [f"{CASE_NUMBER} := 0"] if node.layout.after.case_number is not None else []
@@ -577,9 +577,9 @@ def _row_text(branch: CaseBranch) -> str:
     )
 
 
-def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
+def _facts(node: PlanNode, row_counts: Mapping[str, int]) -> NodeFacts | None:
     if isinstance(node, Source | AnsweredQuery):
-        return _query_facts(node, counted)
+        return _query_facts(node, row_counts)
     if isinstance(node, TableScan):
         return ScanFacts(node.row_id is not None, node.alias or node.table.display)
     if isinstance(node, Project):
@@ -596,9 +596,11 @@ def _facts(node: PlanNode, counted: Mapping[str, int]) -> NodeFacts | None:
     return WriterFacts(node.fused) if isinstance(node, MergeWriter) else None
 
 
-def _query_facts(node: Source | AnsweredQuery, counted: Mapping[str, int]) -> QueryFacts | None:
+def _query_facts(node: Source | AnsweredQuery, row_counts: Mapping[str, int]) -> QueryFacts | None:
     root = query_of(node)
-    return None if isinstance(root, ValuesNode) else QueryFacts(describe(root, counted=counted))
+    return (
+        None if isinstance(root, ValuesNode) else QueryFacts(describe(root, row_counts=row_counts))
+    )
 
 
 def _placed_by(layout: ConnectorTableLayout | None) -> str:

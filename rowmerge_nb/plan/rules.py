@@ -130,14 +130,14 @@ def most_rows(reads: Reads, tables: Sequence[TableBinding]) -> int | None:
     rows = [sizes.get(view) for view in reads.views]
     if reads.generates or None in rows:
         return None
-    bound = prod((max(size or 0, 2) for size in rows), start=reads.written)
+    bound = prod((max(size or 0, 2) for size in rows), start=reads.row_factor)
     return bound if bound <= _MOST_BOUND else None
 
 
 def smaller_bound(bound: int | None, tree: Query | None) -> int | None:
     of_tree = None if tree is None else row_bound(tree)
-    known = [rows for rows in (bound, of_tree) if rows is not None and rows <= _MOST_BOUND]
-    return min(known, default=None)
+    bounds = [rows for rows in (bound, of_tree) if rows is not None and rows <= _MOST_BOUND]
+    return min(bounds, default=None)
 
 
 def is_small(plan: PlanNode, rows: int = RuleSettings.small_rows) -> bool:
@@ -165,7 +165,7 @@ def _measured_rows(node: PlanNode) -> int | None:
     if rows is None or rows <= RuleSettings.small_rows or not isinstance(leaf, Source):
         return rows
     sizes = {table.view: table.estimated_rows or 0 for table in leaf.tables}
-    together = leaf.reads.written + sum(sizes[view] for view in leaf.reads.views)
+    together = leaf.reads.row_factor + sum(sizes[view] for view in leaf.reads.views)
     return max(RuleSettings.small_rows + 1, min(rows, together))
 
 
@@ -182,7 +182,7 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
     if any(isinstance(node, TableWriter) for node in chain(plan)):
         # The writer of an INSERT takes all columns.
         return plan
-    needed = read_symbols(plan)
+    needed_symbols = read_symbols(plan)
 
     def prune(node: PlanNode) -> PlanNode:
         if (
@@ -190,16 +190,18 @@ def prune_source_columns(plan: Output, _: RuleSettings) -> Output:
             and isinstance(node.source, TableScan)
             and node.source.row_id is None
         ):
-            made = {assignment.symbol for assignment in node.assignments}
+            assigned_symbols = {assignment.symbol for assignment in node.assignments}
             return replace(
                 node,
-                outputs=tuple(o for o in node.outputs if o in made or o in node.source.outputs),
+                outputs=tuple(
+                    o for o in node.outputs if o in assigned_symbols or o in node.source.outputs
+                ),
             )
         if not isinstance(node, TableScan) or node.row_id is not None:
             return node
-        kept = [i for i, symbol in enumerate(node.outputs) if symbol.name in needed]
-        kept = kept or [0]
-        return node.narrowed(kept)
+        indexes = [i for i, symbol in enumerate(node.outputs) if symbol.name in needed_symbols]
+        indexes = indexes or [0]
+        return node.narrowed(indexes)
 
     return rewritten(plan, prune)
 
@@ -229,15 +231,17 @@ def prune_target_columns(plan: Output, settings: RuleSettings) -> Output:
         if isinstance(node, Project) and node.case is not None
         for symbol in node.outputs
     }
-    needed = read_symbols(plan) | {symbol.name for symbol in through}
+    needed_symbols = read_symbols(plan) | {symbol.name for symbol in through}
     dropped = {
-        symbol for symbol in scan.outputs if symbol != scan.row_id and symbol.name not in needed
+        symbol
+        for symbol in scan.outputs
+        if symbol != scan.row_id and symbol.name not in needed_symbols
     }
 
     def prune(node: PlanNode) -> PlanNode:
         if node is scan:
-            kept = [i for i, symbol in enumerate(scan.outputs) if symbol not in dropped]
-            return scan.narrowed(kept)
+            indexes = [i for i, symbol in enumerate(scan.outputs) if symbol not in dropped]
+            return scan.narrowed(indexes)
         if isinstance(node, Filter | AssignUniqueId | Join) or (
             isinstance(node, Project) and node.case is None
         ):

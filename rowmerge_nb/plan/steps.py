@@ -90,12 +90,14 @@ def remote_exchange(source: Step, within: str, to: Partitioning) -> Step:
 def local_exchange(source: Step, scheme: str, arguments: Sequence[str] = ()) -> Step:
     """Put an exchange between the threads of a task above a step."""
     kinds = dict(source.layout)
-    shown = (
+    descriptor = (
         (("arguments", f"[{', '.join(f'{name}::{kinds[name]}' for name in arguments)}]"),)
         if arguments
         else ()
     )
-    return Step("LocalExchange", (("partitioning", scheme), *shown), source.layout, (), (source,))
+    return Step(
+        "LocalExchange", (("partitioning", scheme), *descriptor), source.layout, (), (source,)
+    )
 
 
 def fragments_of(root: Step) -> list[Fragment]:
@@ -103,23 +105,23 @@ def fragments_of(root: Step) -> list[Fragment]:
 
     A fragment has a lower number than those that it reads, as in Trino.
     """
-    numbers, found = itertools.count(), list[Fragment]()
+    numbers, fragments = itertools.count(), list[Fragment]()
 
     def cut(step: Step) -> Step:
         sources = step.sources
         if step.exchange is None:
             return replace(step, sources=tuple(cut(source) for source in sources))
         read = [fragment(source, step.exchange.within, step.exchange.to) for source in sources]
-        shown = (("sourceFragmentIds", f"[{', '.join(map(str, read))}]"), *step.descriptor)
-        return replace(step, descriptor=shown, sources=(), exchange=None)
+        descriptor = (("sourceFragmentIds", f"[{', '.join(map(str, read))}]"), *step.descriptor)
+        return replace(step, descriptor=descriptor, sources=(), exchange=None)
 
     def fragment(step: Step, within: str, output: Partitioning) -> int:
         number = next(numbers)
-        found.append(Fragment(number, within, cut(step), output))
+        fragments.append(Fragment(number, within, cut(step), output))
         return number
 
     fragment(root, "COORDINATOR_ONLY", Partitioning("SINGLE"))
-    return sorted(found, key=lambda part: part.number)
+    return sorted(fragments, key=lambda part: part.number)
 
 
 def explained(root: Step, form: ExplainFormat, *, distributed: bool) -> str:
@@ -147,7 +149,8 @@ def _fragment(part: Fragment) -> Iterator[str]:
 def _lines(step: Step, first: str, rest: str) -> Iterator[str]:
     yield f"{first}{step.title}"
     bar = "│   " if step.sources else "    "
-    yield f"{rest}{bar}Layout: [{', '.join(f'{name}:{kind}' for name, kind in step.layout)}]"
+    columns = ", ".join(f"{name}:{type_name}" for name, type_name in step.layout)
+    yield f"{rest}{bar}Layout: [{columns}]"
     for detail in step.details:
         yield f"{rest}{bar}{detail}"
     for index, source in enumerate(step.sources):
@@ -165,7 +168,7 @@ def _as_json(step: Step, numbers: Iterator[int]) -> dict[str, Any]:
         "id": str(next(numbers)),
         "name": step.name,
         "descriptor": {key or "text": value for key, value in step.descriptor},
-        "outputs": [{"type": kind, "name": name} for name, kind in step.layout],
+        "outputs": [{"type": type_name, "name": name} for name, type_name in step.layout],
         "details": list(step.details),
         "estimates": [],
         "children": [_as_json(source, numbers) for source in step.sources],

@@ -85,7 +85,7 @@ class _WherePlanner(RowChangePlanner):
         source = self._filtered()
         location, hashed = self.location()
         outputs = (*location, self.row_id, self.merge_row)
-        made = Project(
+        merge_rows = Project(
             id=next(self.ids),
             outputs=(*outputs, *passed_for(returning, source.outputs, outputs)),
             source=source,
@@ -93,10 +93,10 @@ class _WherePlanner(RowChangePlanner):
             case=SearchedCase(self.merge_row, (self.row(),)),
         )
         number = Symbol(CASE_NUMBER, INTEGER)
-        checked = self.checked(made)
+        checked = self.checked(merge_rows)
         numbered = Project(
             id=next(self.ids),
-            outputs=(*made.outputs, number),
+            outputs=(*merge_rows.outputs, number),
             source=checked,
             assignments=(_constant(number, "0"),),
         )
@@ -153,7 +153,7 @@ class _DeletePlanner(_WherePlanner):
             source=source,
             layout=self.layout,
             columns=self.table_columns(),
-            kept=tuple(
+            kept_columns=tuple(
                 Symbol(self.fields[i].symbol, self.fields[i].type) for i in self.redistribution
             ),
             row_id=self.row_id,

@@ -43,9 +43,9 @@ def constant(value: Any) -> str:
         raise NoConstantError(
             f"It has a lone surrogate, U+{ord(half[0]):04X}, which is half a character"
         )
-    if (found := constant_of(value)) is None:
+    if (text := constant_of(value)) is None:
         raise NoConstantError(f"A value of type {type(value).__name__} has no type of SQL")
-    return found
+    return text
 
 
 def half_character(text: str) -> re.Match[str] | None:

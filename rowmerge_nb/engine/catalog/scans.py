@@ -174,7 +174,7 @@ class Scans:
         """Return page source provider, transaction, splits, and columns with the row id last."""
         open_catalog = self._transaction.opened(node.table.catalog)
         columns = [
-            *self.own_columns(node.table, node.data_columns, node.carried),
+            *self.own_columns(node.table, node.data_columns, node.carried_columns),
             *node.row_id_columns,
         ]
         splits = self._transaction.log.call(
@@ -217,7 +217,7 @@ class Scans:
         from pyspark.sql import functions as F  # noqa: N812
 
         def read(column: ColumnHandle) -> Any:
-            if column.name in binding.refused or column.type == UNKNOWN:
+            if column.name in binding.refused_columns or column.type == UNKNOWN:
                 return F.lit(None)
             expression = F.col(backquoted(column.name))
             # Arrow cannot carry parts that have no type and are never NULL, as Spark's array() has
@@ -239,7 +239,7 @@ class Scans:
         if node.row_id is not None and self._transaction.merge_handle is not None:
             handle = self._transaction.merge_handle.get_table_handle()
         columns = [
-            *self.own_columns(node.table, node.data_columns, node.carried),
+            *self.own_columns(node.table, node.data_columns, node.carried_columns),
             *node.row_id_columns,
         ]
         row_id = next(iter(node.row_id_columns), None)

@@ -92,7 +92,7 @@ def name_failing_row(
 def _checked(plan: PlanNode, number: int) -> Iterator[_Candidate]:
     for node in chain(plan):
         if isinstance(node, CheckConstraints):
-            guard = "" if node.stored is None else print_spark(node.stored)
+            guard = "" if node.is_stored is None else print_spark(node.is_stored)
             columns = check_columns(
                 node.checks, {symbol.name: symbol.name for symbol, _ in node.row}
             )

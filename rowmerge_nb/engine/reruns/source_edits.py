@@ -294,7 +294,7 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
             hint="Give another statement as text instead.",
         )
     relation = tree.source.relation if isinstance(tree.source, s.Aliased) else tree.source
-    if isinstance(relation, s.Table) and relation.period is None and not tree.named:
+    if isinstance(relation, s.Table) and relation.period is None and not tree.named_queries:
         return tree.source
     if isinstance(relation, s.SubqueryRelation) and isinstance(_body_of(relation.query), s.Values):
         return tree.source
@@ -307,7 +307,7 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
 def _body_of(query: s.QueryNode) -> s.QueryBody:
     body: s.QueryBody = query
     while isinstance(body, s.QueryNode) and not (
-        body.named or body.order_by or body.offset or body.limit is not None
+        body.named_queries or body.order_by or body.offset or body.limit is not None
     ):
         body = body.body
     return body

@@ -181,7 +181,7 @@ def _(node: CheckConstraints, context: LoweringContext) -> Any:
 @lower.register
 def _(node: DeleteProject, context: LoweringContext) -> Any:
     # The channels of the writer's page are named ``c0``, ``c1``, ..., then the witness.
-    old_columns = dict(zip(node.redistribution_columns, node.kept, strict=True))
+    old_columns = dict(zip(node.redistribution_columns, node.kept_columns, strict=True))
     constants = {OPERATION: str(int(Operation.DELETE)), CASE_NUMBER: "0", INSERT_FROM_UPDATE: "0"}
     channels = node.layout.after
     data = [
@@ -256,7 +256,7 @@ def _(node: Join, context: LoweringContext) -> Any:
 
 
 def _is_written(reads: Reads) -> bool:
-    return reads.written > 1 and not reads.views and not reads.generates
+    return reads.row_factor > 1 and not reads.views and not reads.generates
 
 
 @lower.register

@@ -95,7 +95,11 @@ def row_task(
     )
     if isinstance(node, DeleteProject):
         old_columns = dict(
-            zip(node.redistribution_columns, (symbol.name for symbol in node.kept), strict=True)
+            zip(
+                node.redistribution_columns,
+                (symbol.name for symbol in node.kept_columns),
+                strict=True,
+            )
         )
         channels: ChangeChannels | DeleteChannels = DeleteChannels(
             schema=above.output_schema,
@@ -358,7 +362,9 @@ def _returned(node: MergeProcessor, names: RowNames, printer: PagePrinter) -> Re
     returned_values = returned_on_pages(chain(node))
     if returned_values is None:
         return None
-    known_pairs = [(assignment.symbol, assignment.value) for assignment in returned_values.known]
+    known_pairs = [
+        (assignment.symbol, assignment.value) for assignment in returned_values.assignments
+    ]
     values = [
         (Symbol(f"f{index}", value.type), value)
         for index, value in enumerate(returned_values.values)

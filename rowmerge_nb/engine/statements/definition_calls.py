@@ -269,7 +269,7 @@ class CallRun(StatementRun):
         procedure = self.analysis.procedure
         values = {
             argument.name: argument.default for argument in procedure.arguments
-        } | self._constants(self.analysis.given)
+        } | self._constants(self.analysis.arguments)
         call = partial(procedure.call, self.transaction.session, **values)
         name = f"{procedure.schema}.{procedure.name}"
         arguments = ", ".join(map(repr, values.values()))

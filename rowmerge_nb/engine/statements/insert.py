@@ -68,8 +68,8 @@ class InsertRun(StatementRun):
 
     def locate(self, error: RowMergeError, failure: BaseException) -> int | None:
         origin = super().locate(error, failure)
-        if error.line is None and self.analysis.stored is not None:
-            span = self.analysis.stored.span_of(error.code, error.message)
+        if error.line is None and self.analysis.stored_rows is not None:
+            span = self.analysis.stored_rows.span_of(error.code, error.message)
             if span is not None:
                 error.at(span)
         return origin

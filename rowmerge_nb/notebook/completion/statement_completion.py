@@ -183,13 +183,15 @@ class _Reader:
     def __init__(self, here: Place, names: Known) -> None:
         self._here = here
         self._names = names
-        self._with = {query.name.value: query for query in here.named}
+        self._with = {query.name.value: query for query in here.named_queries}
 
     def named(self, qualifier: Sequence[str]) -> Iterator[tuple[str, str]]:
         slots = self._here.slots
         if slots & {Slot.TARGET, Slot.TABLE, Slot.RELATION}:
             if Slot.RELATION in slots and not qualifier:
-                yield from ((query.name.text, "query of WITH") for query in self._here.named)
+                yield from (
+                    (query.name.text, "query of WITH") for query in self._here.named_queries
+                )
                 yield from ((name, "DataFrame") for name in self._names.frames())
             yield from self._names.below(*qualifier)
         if Slot.PROCEDURE in slots:

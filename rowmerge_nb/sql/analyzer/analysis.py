@@ -57,9 +57,10 @@ class TableBinding:
             ``information_schema``.
         deterministic: reading it again within the statement returns the same rows.
         is_read_by_tasks: every task can read it, with the same rows in the same order.
-        hidden: columns that the statement may name, and ``*`` omits; they follow the others.
-        refused: errors of DataFrame columns without an SQL type, raised if the statement reads
-            them.
+        hidden_columns: columns that the statement may name, and ``*`` omits; they follow the
+            others.
+        refused_columns: errors of DataFrame columns without an SQL type, raised if the statement
+            reads them.
     """
 
     display: str
@@ -76,9 +77,9 @@ class TableBinding:
     deterministic: bool = True
     is_read_by_tasks: Callable[[], bool] = field(default=_by_none, compare=False)
     version: ConnectorTableVersion | None = None
-    hidden: tuple[ColumnHandle, ...] = ()
+    hidden_columns: tuple[ColumnHandle, ...] = ()
     checks_reads: bool = False
-    refused: Mapping[str, AnalysisError] = field(default_factory=dict, compare=False)
+    refused_columns: Mapping[str, AnalysisError] = field(default_factory=dict, compare=False)
 
     @property
     def branch(self) -> str:
@@ -93,7 +94,10 @@ class TableBinding:
 
     @property
     def readable(self) -> tuple[ColumnHandle, ...]:
-        return (*(ColumnHandle(column.name, column.type) for column in self.columns), *self.hidden)
+        return (
+            *(ColumnHandle(column.name, column.type) for column in self.columns),
+            *self.hidden_columns,
+        )
 
     @property
     def qualified(self) -> str:
@@ -366,7 +370,7 @@ class RowChangeAnalysis(Analysis):
     clauses: tuple[ClauseAnalysis, ...]
     returning: Returning | None = field(default=None, kw_only=True)
     checks: tuple[CheckConstraint, ...] = field(default=(), kw_only=True)
-    hidden: tuple[Field, ...] = field(default=(), kw_only=True)
+    hidden_fields: tuple[Field, ...] = field(default=(), kw_only=True)
 
 
 @dataclass(frozen=True)
@@ -416,7 +420,7 @@ class InsertAnalysis(Analysis):
 
     target: TableBinding
     tree: Query = field(compare=False)
-    stored: StoredRows | None = field(default=None, compare=False)
+    stored_rows: StoredRows | None = field(default=None, compare=False)
     returning: Returning | None = None
     checks: tuple[CheckConstraint, ...] = ()
     columns: tuple[str, ...] = ()
@@ -495,7 +499,7 @@ class CallAnalysis(Analysis):
 
     name: tuple[str, str, str]
     procedure: Procedure
-    given: Mapping[str, TypedExpression]
+    arguments: Mapping[str, TypedExpression]
     kind: str = "CALL"
 
 

@@ -146,8 +146,8 @@ class Context:
     def check_read(self, fields: Iterable[ScopeField], span: Span) -> None:
         """Raise the error of the first column without an SQL type."""
         for field in fields:
-            if field.refused is not None:
-                self.error(field.refused.code, field.refused.message, span, field.refused.hint)
+            if field.refusal is not None:
+                self.error(field.refusal.code, field.refusal.message, span, field.refusal.hint)
 
     def refuse_later(self, error: AnalysisError) -> bool:
         """Record the error of a missing feature; return False if it must be raised now."""
@@ -196,7 +196,7 @@ class Context:
         if table is None:
             return None
         if '"$' in self.text:
-            table = replace(table, hidden=self.tables.hidden(table))
+            table = replace(table, hidden_columns=self.tables.hidden(table))
         return self.bindings.setdefault(table.shown(table.qualified), table)
 
     def check_parts(self, name: TableName) -> None:

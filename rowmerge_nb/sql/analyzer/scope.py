@@ -71,7 +71,7 @@ class ScopeField:
     Args:
         name: None if it cannot be named.
         qualified_only: only qualified names refer to it (``old.id`` in RETURNING).
-        refused: the error of a column without an SQL type.
+        refusal: the error of a column without an SQL type.
         value: what a computed column of a view is, in columns of its table.
     """
 
@@ -83,8 +83,8 @@ class ScopeField:
     qualified_only: bool = False
     table: tuple[str, ...] = ()
     aliased: bool = False
-    hidden: bool = False
-    refused: AnalysisError | None = None
+    is_hidden: bool = False
+    refusal: AnalysisError | None = None
     value: e.Typed | None = None
 
     def read(self, *, outer: bool = False) -> e.Typed:

@@ -117,13 +117,13 @@ class PagePrinter:
 
     def lookups(self, node: e.Typed) -> frozenset[str]:
         """Return the names of the subqueries of an expression that are looked up for each row."""
-        asked = (
+        parts = (
             part
             for part in e.walk(node)
             if isinstance(part, e.Subquery) and (part.outer or part.value is not None)
         )
         return frozenset(
-            self.symbol(self.subqueries.index(part)) for part in asked if part in self.subqueries
+            self.symbol(self.subqueries.index(part)) for part in parts if part in self.subqueries
         )
 
     def listed(self, constants: ConstantSet) -> str:

@@ -182,10 +182,10 @@ _ROUNDED: Final = bound(
 
 FRAGMENTS: Final = {
     f"{weighed}{base} {what}": write(
-        _rows(_VALUES[base], weight, asked, last), template, weighed=weight != "1D"
+        _rows(_VALUES[base], weight, fraction, last), template, weighed=weight != "1D"
     )
     for base, template in (("bigint", _ROUNDED), ("double", "{}"))
-    for weighed, weight, asked, last, what, write in (
+    for weighed, weight, fraction, last, what, write in (
         ("", "1D", 1, 1, "percentile", _percentile),
         ("", "1D", 1, 1, "percentiles", _percentiles),
         ("weighed ", _WEIGHT, 2, 2, "percentile", _percentile),

@@ -196,7 +196,7 @@ class ChangeReader(MergeReader):
         with self.before_returning():
             query = self._with_defaults(self.query_of_statement())
         if queries[0]:
-            if query.named:
+            if query.named_queries:
                 self.mismatch(
                     "WITH",
                     "'SELECT', 'VALUES'",
@@ -208,7 +208,7 @@ class ChangeReader(MergeReader):
                 "Trino has the WITH before an INSERT behind INSERT INTO, before its query.",
                 queries[0][0].span,
             )
-            query = replace(query, named=queries[0], recursive=queries[1])
+            query = replace(query, named_queries=queries[0], recursive=queries[1])
         inserted = st.Query(*self.whole(), query)
         if self.extended:
             conflict = self._accept_conflict(target, alias, conflict)

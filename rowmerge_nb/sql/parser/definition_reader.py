@@ -299,10 +299,10 @@ class DefinitionReader(AccessReader):
     def _comment_on(self) -> st.CommentOn:
         self.take()
         self.expect("ON")
-        kind = self.expect("COLUMN", "TABLE", "VIEW").word
+        object_word = self.expect("COLUMN", "TABLE", "VIEW").word
         name = self.table_name()
         column = None
-        if kind == "COLUMN":
+        if object_word == "COLUMN":
             if len(name.parts) == 1:
                 error = AnalysisError(
                     "Table must be specified", code="MISSING_TABLE", hint="Write table.column."
@@ -311,7 +311,7 @@ class DefinitionReader(AccessReader):
             column, name = name.parts[-1], replace(name, parts=name.parts[:-1])
         self.expect("IS")
         comment = None if self.accept("NULL") else self._text()
-        return st.CommentOn(*self.whole(), kind, name, column, comment)
+        return st.CommentOn(*self.whole(), object_word, name, column, comment)
 
     def _properties(self, object_kind: str = "table") -> tuple[dict[str, Any], dict[str, st.Span]]:
         if not self.accept("WITH"):

@@ -149,7 +149,7 @@ class ExpressionReader(PrimaryReader):
             escape = self.value() if self.accept("ESCAPE") else None
             return s.Like(self.span_from(start), value, word, pattern, escape, negated)
         self.expect("(")
-        if self.query_follows(opened=True):
+        if self.query_follows(in_parenthesis=True):
             query = self.query()
             self.close(")")
             return s.InQuery(self.span_from(start), value, word, query, negated)
@@ -380,12 +380,12 @@ class ExpressionReader(PrimaryReader):
         return s.Dereference(span, value, field)
 
 
-def _nested(left: s.Expression, step: s.ChainStep) -> s.Expression:
+def _nested(value: s.Expression, step: s.ChainStep) -> s.Expression:
     if step.operator == "||":
         return s.FunctionCall(
-            step.span, "concat", (left, step.operand), operator_span=step.operator_span
+            step.span, "concat", (value, step.operand), operator_span=step.operator_span
         )
-    return s.Binary(step.span, step.operator, left, step.operand, step.operator_span)
+    return s.Binary(step.span, step.operator, value, step.operand, step.operator_span)
 
 
 def _check_length(terms: int) -> None:

@@ -129,9 +129,9 @@ class _PathReader:
             result = self._arithmetic(result, self._signed)
         return result
 
-    def _arithmetic(self, left: t.Part, operand: Callable[[], t.Part]) -> t.Part:
+    def _arithmetic(self, first: t.Part, operand: Callable[[], t.Part]) -> t.Part:
         operator = self.take()
-        return t.Arithmetic(operator, self._plain(left), self._plain(operand()))
+        return t.Arithmetic(operator, self._plain(first), self._plain(operand()))
 
     def _signed(self) -> t.Part:
         if self.kind == "symbol" and self.word in {"+", "-"}:
@@ -243,15 +243,15 @@ class _PathReader:
         if self.word == "(" and (enclosed := self._enclosed()):
             return enclosed
         start = self.tokens[self.index][2]
-        left = self._sum()
+        first = self._sum()
         if self.kind == "symbol" and self.word in _OPERATORS:
             operator = self.take()
-            return t.PathComparison("<>" if operator == "!=" else operator, left, self._sum())
+            return t.PathComparison("<>" if operator == "!=" else operator, first, self._sum())
         if self.accept("starts"):
             self.expect("with")
             if self.kind not in {"string", "variable"}:
                 self.fail("{STRING, NAMED_VARIABLE}")
-            return t.StartsWith(left, self._begin())
+            return t.StartsWith(first, self._begin())
         if self.word == "like_regex":
             raise PathRefusedError(
                 "like_regex predicate in JSON path is not yet supported", by_trino=True

@@ -76,7 +76,7 @@ class Place:
     slots: frozenset[Slot]
     relations: tuple[s.Relation, ...] = ()
     target: st.TableName | None = None
-    named: tuple[s.NamedQuery, ...] = ()
+    named_queries: tuple[s.NamedQuery, ...] = ()
 
 
 def place(
@@ -341,11 +341,11 @@ class _Watching(StatementReader):
         return entry
 
     def _without_with(
-        self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
+        self, start: int, named_queries: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
     ) -> s.QueryNode:
         # ORDER BY is outside of the SELECT, but sees its tables.
         with self._query_scope(), self._names(None):
-            return super()._without_with(start, named, recursive=recursive)
+            return super()._without_with(start, named_queries, recursive=recursive)
 
     def _select(self, start: int) -> s.Select:
         around = self._frames[-1]

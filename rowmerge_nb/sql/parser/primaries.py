@@ -94,11 +94,11 @@ class PrimaryReader(WindowReader):
         if not self.undecided and not is_row and self.signed_number != self.index - 1:
             self.restart()
 
-    def query_follows(self, *, opened: bool = False, behind: int = 0) -> bool:
+    def query_follows(self, *, in_parenthesis: bool = False, behind: int = 0) -> bool:
         """Return whether a query begins here, behind any parentheses.
 
         Args:
-            opened: a parenthesis has been taken; ``((SELECT 1), 2)`` is a list then.
+            in_parenthesis: a parenthesis has been taken; ``((SELECT 1), 2)`` is a list then.
         """
         count = behind
         while self.ahead(count).word == "(":
@@ -110,7 +110,7 @@ class PrimaryReader(WindowReader):
             return False
         # ((SELECT 1) + 1) is an expression, ((SELECT 1) s JOIN t ...) a relation: the token behind
         # the inner query decides.
-        inner = range(self.index + behind + (not opened), self.index + count)
+        inner = range(self.index + behind + (not in_parenthesis), self.index + count)
         behind_inner = (
             self.tokens[min(self.closing(index) + 1, len(self.tokens) - 1)] for index in inner
         )

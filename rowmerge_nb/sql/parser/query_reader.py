@@ -44,11 +44,11 @@ class QueryReader(ExpressionReader):
     def query(self) -> s.QueryNode:
         """Parse ``[WITH ...] body [ORDER BY] [OFFSET] [LIMIT]``."""
         start = self.index
-        named, recursive = self.accept_with()
-        if not named and self.token.word not in _PRIMARY:
+        named_queries, recursive = self.accept_with()
+        if not named_queries and self.token.word not in _PRIMARY:
             self.note("<query>")
             self.fail()
-        return self.query_behind(start, named, recursive=recursive)
+        return self.query_behind(start, named_queries, recursive=recursive)
 
     def accept_with(self, *, is_statement: bool = False) -> tuple[tuple[s.NamedQuery, ...], bool]:
         if self.token.word != "WITH":
@@ -57,27 +57,35 @@ class QueryReader(ExpressionReader):
         self.take()
         self.note("'FUNCTION'", *(("'SESSION'",) if is_statement else ()))
         recursive = self.accept("RECURSIVE") is not None
-        named = self._named_queries()
+        named_queries = self._named_queries()
         self.restart()
         self.depth -= 1
-        return named, recursive
+        return named_queries, recursive
 
     def query_behind(
-        self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
+        self, start: int, named_queries: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
     ) -> s.QueryNode:
         self.deeper()
-        query = self._without_with(start, named, recursive=recursive)
+        query = self._without_with(start, named_queries, recursive=recursive)
         self.depth -= 1
         return query
 
     def _without_with(
-        self, start: int, named: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
+        self, start: int, named_queries: tuple[s.NamedQuery, ...] = (), *, recursive: bool = False
     ) -> s.QueryNode:
         body = self._body()
         order_by = self.accept_order_by()
         offset, (limit, fetch, ties) = self._offset(), self._limit()
         return s.QueryNode(
-            self.span_from(start), named, body, order_by, offset, limit, recursive, fetch, ties
+            self.span_from(start),
+            named_queries,
+            body,
+            order_by,
+            offset,
+            limit,
+            recursive,
+            fetch,
+            ties,
         )
 
     def _named_queries(self) -> tuple[s.NamedQuery, ...]:
@@ -293,11 +301,11 @@ class QueryReader(ExpressionReader):
             self.note("'('", "'AUTO'", "'CUBE'", "'GROUPING'", "'ROLLUP'")
             first = len(items)
             if self.token.word in {"ROLLUP", "CUBE"}:
-                kind = self.take().word
+                word = self.take().word
                 sets = self._grouping_sets(items)
-                count = len(sets) + 1 if kind == "ROLLUP" else 2 ** len(sets)
+                count = len(sets) + 1 if word == "ROLLUP" else 2 ** len(sets)
                 self._check_sets(start, count)
-                elements.append(_rolled_up(sets) if kind == "ROLLUP" else _cubed(sets, items))
+                elements.append(_rolled_up(sets) if word == "ROLLUP" else _cubed(sets, items))
                 columns.update(range(first, len(items)))
             elif self.token.word == "GROUPING" and self.ahead().word == "SETS":
                 self.take()

@@ -224,19 +224,19 @@ class _Tokenizer:
     def _token(self, offset: int) -> int:
         # Search an unclosed comment's end only once.
         unclosed = self.text.startswith("/*", offset) and self.last_close < offset + 2
-        kind, end = (TokenKind.SYMBOL, offset + 1) if unclosed else _next(self.text, offset)
-        if kind is None:
+        token_kind, end = (TokenKind.SYMBOL, offset + 1) if unclosed else _next(self.text, offset)
+        if token_kind is None:
             self._pass(offset, end)
             return end
-        token = self._add(kind, offset, end)
+        token = self._add(token_kind, offset, end)
         if self.runs is not Runs.TOKENS:
             self._look(token)
         return end
 
-    def _add(self, kind: TokenKind, offset: int, end: int) -> Token:
-        shown_end = offset + 1 if kind is TokenKind.UNKNOWN else end
+    def _add(self, token_kind: TokenKind, offset: int, end: int) -> Token:
+        shown_end = offset + 1 if token_kind is TokenKind.UNKNOWN else end
         token = Token(
-            kind,
+            token_kind,
             self.text[offset:shown_end],
             Span(offset, end, self.line, offset - self.line_start + 1),
         )

@@ -53,8 +53,10 @@ class _Queries(Formatter):
 
     def query(self, node: s.QueryNode, depth: int) -> str:
         begin, lines = _STEP * depth, []
-        if node.named:
-            named_queries = f"\n{begin}, ".join(self._named(one, depth) for one in node.named)
+        if node.named_queries:
+            named_queries = f"\n{begin}, ".join(
+                self._named(one, depth) for one in node.named_queries
+            )
             lines.append(
                 f"{begin}WITH{' RECURSIVE' if node.recursive else ''}\n  {begin}{named_queries}\n"
             )
@@ -149,8 +151,8 @@ class _Queries(Formatter):
         return " ".join(node.span.of(self.text).split())
 
     def _inner(self, node: s.Relation, depth: int) -> str:
-        written = self._relation(node, depth)
-        return f"( {written}{_STEP * depth})" if isinstance(node, s.Aliased) else written
+        text = self._relation(node, depth)
+        return f"( {text}{_STEP * depth})" if isinstance(node, s.Aliased) else text
 
     def _function(self, node: s.TableFunction, depth: int) -> str:
         begin = "\n" + _STEP * (depth + 2)

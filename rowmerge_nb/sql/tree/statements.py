@@ -162,7 +162,7 @@ class Merge(Statement):
     on: Expression
     clauses: tuple[MergeClause, ...]
     returning: tuple[SelectItem | AllColumns, ...] = ()
-    named: tuple[NamedQuery, ...] = ()
+    named_queries: tuple[NamedQuery, ...] = ()
     evolution: Span | None = None
     recursive: bool = False
     prefers_target: bool = False
@@ -181,7 +181,7 @@ class Update(Statement):
     where: Expression | None
     returning: tuple[SelectItem | AllColumns, ...] = ()
     alias: Identifier | None = None
-    named: tuple[NamedQuery, ...] = ()
+    named_queries: tuple[NamedQuery, ...] = ()
     recursive: bool = False
 
 
@@ -193,7 +193,7 @@ class Delete(Statement):
     where: Expression | None
     returning: tuple[SelectItem | AllColumns, ...] = ()
     alias: Identifier | None = None
-    named: tuple[NamedQuery, ...] = ()
+    named_queries: tuple[NamedQuery, ...] = ()
     recursive: bool = False
 
 

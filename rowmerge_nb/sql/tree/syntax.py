@@ -658,7 +658,7 @@ class QueryNode(QueryBody):
     ``fetch`` is the span of FETCH; ``functions`` are inline definitions.
     """
 
-    named: tuple[NamedQuery, ...]
+    named_queries: tuple[NamedQuery, ...]
     body: QueryBody
     order_by: tuple[SortItem, ...]
     offset: int | None

@@ -105,12 +105,12 @@ def is_cast_supported(source: Type, target: Type) -> bool:
     return "number" not in bases and not {"varchar", "decimal"} <= bases
 
 
-def leaves(kind: Type) -> list[Type]:
+def leaves(sql_type: Type) -> list[Type]:
     """Return the scalar types within a type, without keys of maps."""
-    if kind.base in NESTED:
-        inner = kind.parameters[1:] if kind.base == "map" else kind.parameters
+    if sql_type.base in NESTED:
+        inner = sql_type.parameters[1:] if sql_type.base == "map" else sql_type.parameters
         return [leaf for part in inner for leaf in leaves(part)]
-    return [kind]
+    return [sql_type]
 
 
 def has_json_form(sql_type: Type) -> bool:

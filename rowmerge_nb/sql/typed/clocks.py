@@ -36,8 +36,8 @@ def instants_of(clocks: pa.TimestampArray, zone: str) -> pa.TimestampArray:
     if zone == "UTC":
         return pc.assume_timezone(clocks, zone)
     info = zone_info(zone)
-    taken = _distances(clocks, lambda clock: clock - at_clock(clock, info).replace(tzinfo=None))
-    return pc.assume_timezone(pc.subtract(clocks, taken), "UTC")
+    offsets = _distances(clocks, lambda clock: clock - at_clock(clock, info).replace(tzinfo=None))
+    return pc.assume_timezone(pc.subtract(clocks, offsets), "UTC")
 
 
 def clocks_of(instants: pa.TimestampArray, zone: str) -> pa.TimestampArray:
@@ -66,7 +66,7 @@ def _distances(
 
     Python is asked once per distinct time: Arrow knows rules up to 2037 only.
     """
-    asked = np.clip(times.fill_null(_EPOCH).to_numpy(zero_copy_only=False), _FIRST, _LAST)
-    shown, places = np.unique(asked, return_inverse=True)
-    found = [distance(time) // _MICROSECOND for time in shown.tolist()]
-    return pa.array(np.array(found, np.int64)[places], pa.duration("us"))
+    times_in_range = np.clip(times.fill_null(_EPOCH).to_numpy(zero_copy_only=False), _FIRST, _LAST)
+    distinct_times, indexes = np.unique(times_in_range, return_inverse=True)
+    distances = [distance(time) // _MICROSECOND for time in distinct_times.tolist()]
+    return pa.array(np.array(distances, np.int64)[indexes], pa.duration("us"))

@@ -37,10 +37,12 @@ def constraint_of(condition: e.Typed | None, columns: Mapping[str, str]) -> Cons
     """
     domains: dict[str, ColumnDomain] = {}
     for part in conjuncts(condition) if condition is not None else ():
-        found = _domain(part)
-        if found is not None and found[0] in columns:
-            name = columns[found[0]]
-            domains[name] = intersect(domains[name], found[1]) if name in domains else found[1]
+        symbol_domain = _domain(part)
+        if symbol_domain is not None and symbol_domain[0] in columns:
+            name = columns[symbol_domain[0]]
+            domains[name] = (
+                intersect(domains[name], symbol_domain[1]) if name in domains else symbol_domain[1]
+            )
     return Constraint(domains)
 
 
@@ -83,20 +85,20 @@ def _exact_domain(part: e.Typed) -> tuple[str, ColumnDomain] | None:
         return None
 
 
-def _step(kind: Type) -> Any:
+def _step(sql_type: Type) -> Any:
     """Return the distance between neighboring values of a type, or None."""
-    if kind.base == "date":
+    if sql_type.base == "date":
         return dt.timedelta(days=1)
-    if kind.base == "decimal":
-        return Decimal(1).scaleb(-kind.parameters[1])
-    if _is_timestamp(kind):
-        return dt.timedelta(microseconds=10 ** (_MICROSECONDS - kind.parameters[0]))
+    if sql_type.base == "decimal":
+        return Decimal(1).scaleb(-sql_type.parameters[1])
+    if _is_timestamp(sql_type):
+        return dt.timedelta(microseconds=10 ** (_MICROSECONDS - sql_type.parameters[0]))
     return None
 
 
-def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | None:
-    """Return the values of a query's column, to be compared with one of type ``kind``; None unless
-    all are constants.
+def domain_of_column(query: q.Query, symbol: str, sql_type: Type) -> ColumnDomain | None:
+    """Return the values of a query's column, to be compared with one of type ``sql_type``; None
+    unless all are constants.
 
     >>> from rowmerge_nb.spi.types import BIGINT
     >>> rows = [[e.Constant(BIGINT, "5")], [e.Constant(BIGINT, "2")]]
@@ -109,7 +111,7 @@ def domain_of_column(query: q.Query, symbol: str, kind: Type) -> ColumnDomain | 
     )
     if values is None or None in values:
         return None
-    return ColumnDomain(tuple(value for value in values if _fitting(value, kind) is not None))
+    return ColumnDomain(tuple(value for value in values if _fitting(value, sql_type) is not None))
 
 
 def _cells(query: q.Query | None, symbol: str) -> list[e.Typed] | None:
@@ -164,8 +166,8 @@ def intersect(one: ColumnDomain, other: ColumnDomain) -> ColumnDomain:
     sets = [domain.values for domain in (one, other) if domain.values is not None]
     if not sets:
         return both
-    known = [frozenset(others) for others in sets[1:]]
-    values = (value for value in sets[0] if all(value in others for others in known))
+    other_sets = [frozenset(others) for others in sets[1:]]
+    values = (value for value in sets[0] if all(value in others for others in other_sets))
     within = (
         v
         for v in values
@@ -189,12 +191,12 @@ def same_values(one: Type, other: Type) -> bool:
     return one.base == other.base and (one.base == "varchar" or one == other)
 
 
-def compares_by_value(kind: Type) -> bool:
+def compares_by_value(sql_type: Type) -> bool:
     """Not numbers with NaN, padded text, or zones."""
     return (
-        is_integer(kind)
-        or kind.base in {"decimal", "varchar", "date", "boolean"}
-        or _is_timestamp(kind)
+        is_integer(sql_type)
+        or sql_type.base in {"decimal", "varchar", "date", "boolean"}
+        or _is_timestamp(sql_type)
     )
 
 
@@ -289,50 +291,50 @@ def _comparison(part: e.Apply) -> tuple[e.Column, Any, str] | None:
 
 
 def _listed(part: e.Apply) -> tuple[str, ColumnDomain] | None:
-    known, negated = part.detail
+    constants, negated = part.detail
     column = plain_column(part.arguments[0])
     if (
         column is None
         or negated
-        or not (is_integer(known.type) or known.type.base in _PYTHON_VALUES)
+        or not (is_integer(constants.type) or constants.type.base in _PYTHON_VALUES)
     ):
         return None
-    if len(known.values) > MOST_VALUES:
-        bounds = pc.min_max(known.values)
+    if len(constants.values) > MOST_VALUES:
+        bounds = pc.min_max(constants.values)
         low, high = (_fitting(bounds[name].as_py(), column.type) for name in ("min", "max"))
         return column.symbol, ColumnDomain(low=low, high=high)
     return column.symbol, ColumnDomain(
-        tuple(v for v in known.values.to_pylist() if _fitting(v, column.type) is not None)
+        tuple(v for v in constants.values.to_pylist() if _fitting(v, column.type) is not None)
     )
 
 
-def _compared(operator: str, value: Any, kind: Type) -> ColumnDomain | None:
+def _compared(operator: str, value: Any, sql_type: Type) -> ColumnDomain | None:
     """Return the domain of a comparison.
 
     If the column cannot hold the constant, only ``=`` has one.
     """
-    fitting = _fitting(value, kind)
+    fitting = _fitting(value, sql_type)
     if operator == "=":
         return ColumnDomain(() if fitting is None else (fitting,))
     if fitting is None:
         return None
-    if is_integer(kind) and operator in {"<", ">"}:
-        fitting = _fitting(value - 1 if operator == "<" else value + 1, kind)
+    if is_integer(sql_type) and operator in {"<", ">"}:
+        fitting = _fitting(value - 1 if operator == "<" else value + 1, sql_type)
         if fitting is None:
             return ColumnDomain(())
     return ColumnDomain(high=fitting) if operator in {"<", "<="} else ColumnDomain(low=fitting)
 
 
-def _fitting(value: Any, kind: Type) -> Any:
-    if is_integer(kind):
-        end = RANGES[kind.base]
+def _fitting(value: Any, sql_type: Type) -> Any:
+    if is_integer(sql_type):
+        end = RANGES[sql_type.base]
         return int(value) if value == int(value) and -end <= value < end else None
-    if kind.base == "decimal":
-        precision, scale = kind.parameters
+    if sql_type.base == "decimal":
+        precision, scale = sql_type.parameters
         scaled = Decimal(value).scaleb(scale)
         return Decimal(value) if scaled == int(scaled) and abs(scaled) < 10**precision else None
-    if _is_timestamp(kind) and isinstance(value, dt.datetime):
-        return value if value.microsecond % 10 ** (6 - kind.parameters[0]) == 0 else None
+    if _is_timestamp(sql_type) and isinstance(value, dt.datetime):
+        return value if value.microsecond % 10 ** (6 - sql_type.parameters[0]) == 0 else None
     return value
 
 
@@ -350,26 +352,26 @@ def _value(node: e.Typed) -> Any:
         return -value if value is not None else None
     if not isinstance(node, e.Constant) or node.value is None:
         return None
-    kind, text = node.type, node.value
-    if is_integer(kind):
+    sql_type, text = node.type, node.value
+    if is_integer(sql_type):
         return int(text)
-    if kind.base == "decimal":
+    if sql_type.base == "decimal":
         return Decimal(text)
-    if kind.base == "varchar":
+    if sql_type.base == "varchar":
         return text
-    if kind.base == "boolean":
+    if sql_type.base == "boolean":
         return text == "true"
     try:
-        if kind.base == "date":
+        if sql_type.base == "date":
             return dt.date.fromisoformat(text)
-        return dt.datetime.fromisoformat(text) if _is_timestamp(kind) else None
+        return dt.datetime.fromisoformat(text) if _is_timestamp(sql_type) else None
     except ValueError:
         # A year that Python's dates do not have.
         return None
 
 
-def _is_timestamp(kind: Type) -> bool:
-    return kind.base == "timestamp" and bool(kind.parameters[0] <= _MICROSECONDS)
+def _is_timestamp(sql_type: Type) -> bool:
+    return sql_type.base == "timestamp" and bool(sql_type.parameters[0] <= _MICROSECONDS)
 
 
 def _keeps_all(source: Type, target: Type) -> bool:

@@ -148,20 +148,20 @@ class Reads:
 
     Args:
         views: the views of its tables, once per reference.
-        written: the product of the numbers of rows that it writes and computes.
+        row_factor: the product of the numbers of rows that it writes and computes.
 
     >>> Reads(("a",)) + Reads(("a", "b"), 3)
-    Reads(views=('a', 'a', 'b'), written=3, generates=False)
+    Reads(views=('a', 'a', 'b'), row_factor=3, generates=False)
     """
 
     views: tuple[str, ...] = ()
-    written: int = 1
+    row_factor: int = 1
     generates: bool = False
 
     def __add__(self, other: Reads) -> Reads:
         return Reads(
             (*self.views, *other.views),
-            self.written * other.written,
+            self.row_factor * other.row_factor,
             self.generates or other.generates,
         )
 
@@ -189,7 +189,7 @@ class Subquery(Typed):
     origins: range = field(default=range(0), compare=False, repr=False, kw_only=True)
 
 
-def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
+def chain_of(sql_type: Type, arguments: Sequence[Typed]) -> Typed:
     """Return the chain of a first value and its steps; concatenations alone become one."""
     first, *steps = arguments
     if not steps:
@@ -198,8 +198,8 @@ def chain_of(kind: Type, arguments: Sequence[Typed]) -> Typed:
         step.arguments for step in steps if isinstance(step, Apply) and step.name == "concat"
     ]
     if len(operands) == len(steps) and all(isinstance(left, Variable) for left, _ in operands):
-        return Apply(kind, "concat", (first, *(right for _, right in operands)))
-    return Apply(kind, "chain", tuple(arguments))
+        return Apply(sql_type, "concat", (first, *(right for _, right in operands)))
+    return Apply(sql_type, "chain", tuple(arguments))
 
 
 def children(node: Typed) -> tuple[Typed, ...]:
@@ -223,9 +223,9 @@ def children(node: Typed) -> tuple[Typed, ...]:
 def walk(node: Typed) -> Iterator[Typed]:
     waiting = [node]
     while waiting:
-        found = waiting.pop()
-        yield found
-        waiting.extend(reversed(children(found)))
+        part = waiting.pop()
+        yield part
+        waiting.extend(reversed(children(part)))
 
 
 def outside_windows(node: Typed) -> list[Typed]:
@@ -264,9 +264,9 @@ def as_entries(value: Typed) -> Typed:
     return Apply(entries_type(value.type), "as entries", (value,)) if has_map(value.type) else value
 
 
-def as_maps(value: Typed, kind: Type) -> Typed:
-    """Undo `as_entries`; ``kind`` is the original type."""
-    return Apply(kind, "as maps", (value,)) if has_map(kind) else value
+def as_maps(value: Typed, sql_type: Type) -> Typed:
+    """Undo `as_entries`; ``sql_type`` is the original type."""
+    return Apply(sql_type, "as maps", (value,)) if has_map(sql_type) else value
 
 
 def reflected_function(node: Typed) -> str | None:
@@ -301,9 +301,9 @@ def is_opaque(node: Typed) -> bool:
 
 def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
     """Return an expression with its parts that equal the first of a pair replaced by the second."""
-    found = next((new for old, new in pairs if old == node), None)
-    if found is not None:
-        return found
+    replacement = next((new for old, new in pairs if old == node), None)
+    if replacement is not None:
+        return replacement
 
     def change(part: Typed) -> Typed:
         return replaced(part, pairs)
@@ -318,11 +318,11 @@ def replaced(node: Typed, pairs: Sequence[tuple[Typed, Typed]]) -> Typed:
     if isinstance(node, Subquery):
         return replace(node, value=None if node.value is None else change(node.value))
     if isinstance(node, Aggregate):
-        kept = None if node.filter is None else change(node.filter)
+        condition = None if node.filter is None else change(node.filter)
         return replace(
             node,
             arguments=tuple(map(change, node.arguments)),
-            filter=kept,
+            filter=condition,
             order_by=changed(node.order_by),
         )
     if isinstance(node, Windowed):

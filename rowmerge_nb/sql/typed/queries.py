@@ -278,6 +278,6 @@ def subqueries(query: Query) -> Iterator[Subquery]:
     while waiting:
         for part in parts_of(waiting.pop()):
             if isinstance(part, Typed):
-                found = [inner for inner in walk(part) if isinstance(inner, Subquery)]
-                yield from found
-                waiting.extend(inner.query for inner in found)
+                inner_queries = [inner for inner in walk(part) if isinstance(inner, Subquery)]
+                yield from inner_queries
+                waiting.extend(inner.query for inner in inner_queries)

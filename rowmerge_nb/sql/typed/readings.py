@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 def subquery(
-    kind: Type,
+    sql_type: Type,
     name: str,
     query: q.Query,
     value: e.Typed | None = None,
@@ -29,7 +29,7 @@ def subquery(
         of: the query as written, if ``query`` asks something about it.
     """
     return e.Subquery(
-        kind,
+        sql_type,
         name,
         query,
         value,
@@ -43,17 +43,17 @@ def subquery(
 
 def outer_columns(query: q.Query) -> tuple[e.Column, ...]:
     """Return the columns of surrounding queries that a query reads."""
-    made: set[str] = set()
+    own_symbols: set[str] = set()
     read: dict[e.Column, None] = {}
     for part in q.parts_of(query):
         if isinstance(part, e.Typed):
             read.update((column, None) for column in e.walk(part) if isinstance(column, e.Column))
         else:
-            made.update(column.symbol for column in _made(part))
+            own_symbols.update(column.symbol for column in _made(part))
     return tuple(
         e.Column(column.type, column.symbol, column.outer)
         for column in read
-        if column.symbol not in made
+        if column.symbol not in own_symbols
     )
 
 
@@ -153,14 +153,14 @@ def reads(query: q.Query) -> e.Reads:
 def _value_reads(query: q.Valued) -> e.Reads:
     inner = sum((e.reads(value) for form in query.forms for value in form.values), e.NOTHING)
     views = tuple(form.view for form in query.forms if form.view)
-    alone = views or query.is_numbered
-    return inner + e.Reads(views, 1 if alone else query.count)
+    is_single = views or query.is_numbered
+    return inner + e.Reads(views, 1 if is_single else query.count)
 
 
 def _level_reads(levels: Sequence[e.Reads]) -> e.Reads:
     views = tuple(view for level in levels for view in level.views)
     return e.Reads(
-        views, sum(level.written for level in levels), any(level.generates for level in levels)
+        views, sum(level.row_factor for level in levels), any(level.generates for level in levels)
     )
 
 
@@ -236,9 +236,9 @@ def _tail_rows(rows: KnownRows | None, query: q.Selected | q.Ordered) -> KnownRo
         return rows
     if rows is None:
         return None if query.limit is None else KnownRows(query.limit).bound
-    left = max(rows.rows - query.offset, 0)
+    rest = max(rows.rows - query.offset, 0)
     return KnownRows(
-        left if query.limit is None else min(left, query.limit), rows.exact or left == 0
+        rest if query.limit is None else min(rest, query.limit), rows.exact or rest == 0
     )
 
 
@@ -258,10 +258,10 @@ def _set_rows(query: q.SetOperated) -> KnownRows | None:
     return both.bound if query.distinct else both
 
 
-def _join_rows(kind: str, left: KnownRows | None, right: KnownRows | None) -> KnownRows | None:
+def _join_rows(join_kind: str, left: KnownRows | None, right: KnownRows | None) -> KnownRows | None:
     if left is None or right is None:
         return None
-    if kind == "CROSS":
+    if join_kind == "CROSS":
         return KnownRows(left.rows * right.rows, left.exact and right.exact)
     # A row without a partner comes out instead of the pairs that it might have had.
     most = {
@@ -270,4 +270,4 @@ def _join_rows(kind: str, left: KnownRows | None, right: KnownRows | None) -> Kn
         "RIGHT": max(left.rows, 1) * right.rows,
         "FULL": max(left.rows * right.rows, left.rows + right.rows),
     }
-    return KnownRows(most[kind]).bound
+    return KnownRows(most[join_kind]).bound

@@ -59,15 +59,15 @@ ZONED: Final = ("zone",)
 """The mark of a timestamp with time zone whose values carry zones of their own; see `zoned`."""
 
 
-def is_orderable(kind: Type) -> bool:
+def is_orderable(sql_type: Type) -> bool:
     """Maps, json, number here, and types with them have none.
 
     >>> is_orderable(DATE), is_orderable(Type("json"))
     (True, False)
     """
-    if kind.base in NESTED:
-        return kind.base != "map" and all(map(is_orderable, kind.parameters))
-    return kind.base not in {"json", "function", "number"}
+    if sql_type.base in NESTED:
+        return sql_type.base != "map" and all(map(is_orderable, sql_type.parameters))
+    return sql_type.base not in {"json", "function", "number"}
 
 
 def varchar_of(length: int) -> Type:
@@ -75,7 +75,7 @@ def varchar_of(length: int) -> Type:
     return Type("varchar", (length,))
 
 
-def zoned(kind: Type) -> Type:
+def zoned(sql_type: Type) -> Type:
     """Return the timestamp with time zone whose values carry their zones.
 
     Spark's TIMESTAMP and stored values are only instants. The zone of an expression such as ``t AT
@@ -84,21 +84,23 @@ def zoned(kind: Type) -> Type:
     >>> str(zoned(Type("timestamp with time zone", (3,))))
     'timestamp(3) with time zone'
     """
-    return Type(kind.base, kind.parameters, ZONED)
+    return Type(sql_type.base, sql_type.parameters, ZONED)
 
 
-def is_zoned(kind: Type) -> bool:
+def is_zoned(sql_type: Type) -> bool:
     """Return whether values of a timestamp with time zone carry zones."""
-    return kind.base == "timestamp with time zone" and bool(kind.fields)
+    return sql_type.base == "timestamp with time zone" and bool(sql_type.fields)
 
 
-def instant(kind: Type) -> Type:
+def instant(sql_type: Type) -> Type:
     """Return the type without carried zones, at any depth."""
-    if kind.base == "timestamp with time zone":
-        return Type(kind.base, kind.parameters) if kind.fields else kind
-    if kind.base in {"array", "map", "row"}:
-        return Type(kind.base, tuple(instant(part) for part in kind.parameters), kind.fields)
-    return kind
+    if sql_type.base == "timestamp with time zone":
+        return Type(sql_type.base, sql_type.parameters) if sql_type.fields else sql_type
+    if sql_type.base in {"array", "map", "row"}:
+        return Type(
+            sql_type.base, tuple(instant(part) for part in sql_type.parameters), sql_type.fields
+        )
+    return sql_type
 
 
 def cast_type(source: Type, target: Type) -> Type:
@@ -118,7 +120,7 @@ def cast_type(source: Type, target: Type) -> Type:
     return target
 
 
-def too_precise(kind: Type) -> Type | None:
+def too_precise(sql_type: Type) -> Type | None:
     """Return a type inside with more digits of a second than are supported, or None.
 
     >>> str(too_precise(Type("array", (Type("timestamp", (9,)),)))), too_precise(Type("timestamp", (6,)))
@@ -126,7 +128,7 @@ def too_precise(kind: Type) -> Type | None:
     """
     moments = (
         part
-        for part in parts_of(kind)
+        for part in parts_of(sql_type)
         if part.base in {"time", "timestamp", "timestamp with time zone"}
     )
     return next(
@@ -135,88 +137,92 @@ def too_precise(kind: Type) -> Type | None:
     )
 
 
-def parts_of(kind: Type) -> Iterator[Type]:
-    yield kind
-    for part in kind.parameters:
+def parts_of(sql_type: Type) -> Iterator[Type]:
+    yield sql_type
+    for part in sql_type.parameters:
         if isinstance(part, Type):
             yield from parts_of(part)
 
 
-def has_map(kind: Type) -> bool:
-    return any(part.base == "map" for part in parts_of(kind))
+def has_map(sql_type: Type) -> bool:
+    return any(part.base == "map" for part in parts_of(sql_type))
 
 
-def entries_type(kind: Type) -> Type:
+def entries_type(sql_type: Type) -> Type:
     """Return the type with arrays of entries in place of maps, at any depth."""
-    if not has_map(kind):
-        return kind
-    inner = tuple(entries_type(part) for part in kind.parameters)
-    if kind.base == "map":
+    if not has_map(sql_type):
+        return sql_type
+    inner = tuple(entries_type(part) for part in sql_type.parameters)
+    if sql_type.base == "map":
         return array_of(row_of(zip(("key", "value"), inner, strict=True)))
-    return Type(kind.base, inner, kind.fields)
+    return Type(sql_type.base, inner, sql_type.fields)
 
 
-def signature(kind: Type) -> str:
+def signature(sql_type: Type) -> str:
     """Return a type as Trino prints it in errors about calls.
 
     >>> signature(Type("map", (Type("varchar"), Type("row", (Type("bigint"), Type("real")), ("a", None)))))
     'map(varchar,row("a" bigint,real))'
     """
-    if kind.base not in NESTED:
-        return str(kind)
-    names = kind.fields or (None,) * len(kind.parameters)
+    if sql_type.base not in NESTED:
+        return str(sql_type)
+    names = sql_type.fields or (None,) * len(sql_type.parameters)
     parts = (
         f"{quoted(name)} {signature(part)}" if name else signature(part)
-        for name, part in zip(names, kind.parameters, strict=True)
+        for name, part in zip(names, sql_type.parameters, strict=True)
     )
-    return f"{kind.base}({','.join(parts)})"
+    return f"{sql_type.base}({','.join(parts)})"
 
 
 def listed_types(kinds: Iterable[Type]) -> str:
     """Return the argument types of a call as Trino lists them: no blanks, quoted field names."""
-    return ", ".join("<function>" if kind.base == "function" else signature(kind) for kind in kinds)
+    return ", ".join(
+        "<function>" if sql_type.base == "function" else signature(sql_type) for sql_type in kinds
+    )
 
 
-def without_unknown(kind: Type) -> Type:
+def without_unknown(sql_type: Type) -> Type:
     """Return the type in which values travel; values that are always NULL need some type.
 
     >>> str(without_unknown(Type("array", (UNKNOWN,))))
     'array(boolean)'
     """
-    if kind.base in NESTED:
+    if sql_type.base in NESTED:
         return Type(
-            kind.base, tuple(without_unknown(part) for part in kind.parameters), kind.fields
+            sql_type.base,
+            tuple(without_unknown(part) for part in sql_type.parameters),
+            sql_type.fields,
         )
-    return BOOLEAN if kind == UNKNOWN else kind
+    return BOOLEAN if sql_type == UNKNOWN else sql_type
 
 
-def is_integer(kind: Type) -> bool:
-    return kind.base in _INTEGERS
+def is_integer(sql_type: Type) -> bool:
+    return sql_type.base in _INTEGERS
 
 
-def is_exact(kind: Type) -> bool:
-    return is_integer(kind) or kind.base == "decimal"
+def is_exact(sql_type: Type) -> bool:
+    return is_integer(sql_type) or sql_type.base == "decimal"
 
 
-def is_float(kind: Type) -> bool:
-    return kind.base in {"real", "double"}
+def is_float(sql_type: Type) -> bool:
+    return sql_type.base in {"real", "double"}
 
 
-def is_numeric(kind: Type) -> bool:
-    return is_exact(kind) or is_float(kind)
+def is_numeric(sql_type: Type) -> bool:
+    return is_exact(sql_type) or is_float(sql_type)
 
 
-def is_text(kind: Type) -> bool:
-    return kind.base in {"varchar", "char"}
+def is_text(sql_type: Type) -> bool:
+    return sql_type.base in {"varchar", "char"}
 
 
-def as_decimal(kind: Type) -> Type:
+def as_decimal(sql_type: Type) -> Type:
     """Return the decimal type that holds every value of an exact type.
 
     >>> str(as_decimal(INTEGER))
     'decimal(10,0)'
     """
-    return decimal_of(_INTEGERS[kind.base]) if kind.base in _INTEGERS else kind
+    return decimal_of(_INTEGERS[sql_type.base]) if sql_type.base in _INTEGERS else sql_type
 
 
 def common_type(left: Type, right: Type) -> Type | None:
@@ -333,35 +339,35 @@ def arithmetic_type(operator: str, left: Type, right: Type) -> Type | None:
 
 def _with_null(operator: str, left: Type, right: Type) -> Type | None:
     first = left == UNKNOWN
-    kind = right if first else left
-    if kind.base == "decimal":
-        pair = (decimal_of(1), kind) if first else (kind, decimal_of(1))
+    sql_type = right if first else left
+    if sql_type.base == "decimal":
+        pair = (decimal_of(1), sql_type) if first else (sql_type, decimal_of(1))
         return _decimal_result(operator, *pair)
-    if is_numeric(kind):
+    if is_numeric(sql_type):
         # NULL may be an interval as well, which is multiplied by bigint or double and divided by
         # double.
-        open_ = (operator == "*" and kind in {BIGINT, DOUBLE}) or (
-            operator == "/" and first and kind == DOUBLE
+        open_ = (operator == "*" and sql_type in {BIGINT, DOUBLE}) or (
+            operator == "/" and first and sql_type == DOUBLE
         )
-        return UNKNOWN if open_ else kind
-    if kind in (INTERVAL_DAY, INTERVAL_YEAR):
-        found = {
+        return UNKNOWN if open_ else sql_type
+    if sql_type in (INTERVAL_DAY, INTERVAL_YEAR):
+        result_types = {
             "+": UNKNOWN,
-            "-": UNKNOWN if first else kind,
-            "*": kind,
-            "/": None if first else kind,
+            "-": UNKNOWN if first else sql_type,
+            "*": sql_type,
+            "/": None if first else sql_type,
         }
-        return found.get(operator)
-    if kind == UNKNOWN:
+        return result_types.get(operator)
+    if sql_type == UNKNOWN:
         # Only numbers have a remainder, and those of the smallest type go for all.
         return TINYINT if operator == "%" else UNKNOWN
-    if kind.base not in (*MOMENTS, "time"):
+    if sql_type.base not in (*MOMENTS, "time"):
         return None
     if operator == "+":
-        moved = {_moved(kind, interval) for interval in (INTERVAL_DAY, INTERVAL_YEAR)} - {None}
+        moved = {_moved(sql_type, interval) for interval in (INTERVAL_DAY, INTERVAL_YEAR)} - {None}
         return moved.pop() if len(moved) == 1 else UNKNOWN
     if operator == "-":
-        return INTERVAL_DAY if first else kind if kind == DATE else UNKNOWN
+        return INTERVAL_DAY if first else sql_type if sql_type == DATE else UNKNOWN
     return None
 
 
@@ -451,28 +457,28 @@ _SPARK: Final = {
 }
 
 
-def spark_type(kind: Type) -> str:
+def spark_type(sql_type: Type) -> str:
     """Return the Spark type that holds a type's values.
 
     >>> spark_type(decimal_of(12, 2)), spark_type(Type("row", (DATE,), ("a",)))
     ('DECIMAL(12,2)', 'STRUCT<`a`: DATE>')
     """
-    if kind.base == "decimal":
-        return f"DECIMAL({kind.parameters[0]},{kind.parameters[1]})"
-    if kind.base == "array":
-        return f"ARRAY<{spark_type(kind.parameters[0])}>"
-    if kind.base == "map":
-        return f"MAP<{spark_type(kind.parameters[0])}, {spark_type(kind.parameters[1])}>"
-    if kind.base == "row":
-        named = zip(kind.fields, kind.parameters, strict=True)
+    if sql_type.base == "decimal":
+        return f"DECIMAL({sql_type.parameters[0]},{sql_type.parameters[1]})"
+    if sql_type.base == "array":
+        return f"ARRAY<{spark_type(sql_type.parameters[0])}>"
+    if sql_type.base == "map":
+        return f"MAP<{spark_type(sql_type.parameters[0])}, {spark_type(sql_type.parameters[1])}>"
+    if sql_type.base == "row":
+        fields = zip(sql_type.fields, sql_type.parameters, strict=True)
         inner = ", ".join(
             f"`{(name or f'field{i}').replace('`', '``')}`: {spark_type(t)}"
-            for i, (name, t) in enumerate(named)
+            for i, (name, t) in enumerate(fields)
         )
         return f"STRUCT<{inner}>"
-    if is_zoned(kind):
+    if is_zoned(sql_type):
         return "STRUCT<`instant`: TIMESTAMP, `zone`: STRING>"
-    return _SPARK[kind.base]
+    return _SPARK[sql_type.base]
 
 
 def most_units(unit: str, sql_type: Type) -> int:
@@ -488,6 +494,6 @@ def most_units(unit: str, sql_type: Type) -> int:
     return _MOST_MICROSECONDS // UNIT_MICROSECONDS.get(unit, 1)
 
 
-def precision_of(kind: Type) -> int:
+def precision_of(sql_type: Type) -> int:
     """Return a type's supported decimals of a second."""
-    return min(kind.parameters[0], MOST_MICROSECONDS) if kind.parameters else 0
+    return min(sql_type.parameters[0], MOST_MICROSECONDS) if sql_type.parameters else 0

@@ -68,28 +68,28 @@ def canonical_zone(name: str) -> str | None:
     >>> canonical_zone("europe/berlin"), canonical_zone("+1:00"), canonical_zone("+14:01"), canonical_zone("PST")
     (None, None, None, None)
     """
-    found = _offset(name)
-    if found is None:
+    offset = _offset(name)
+    if offset is None:
         return name if name in _regions() else None
-    return found if found == "UTC" or found[1:] <= _FARTHEST else None
+    return offset if offset == "UTC" or offset[1:] <= _FARTHEST else None
 
 
 def _offset(name: str) -> str | None:
     if name in UTC_NAMES:
         return "UTC"
-    if found := _OF_GMT.fullmatch(name):
+    if match := _OF_GMT.fullmatch(name):
         # What is east of Greenwich has a minus in these names.
         return (
-            f"{'-' if found[1] == '+' else '+'}{int(found[2]):02d}:00"
+            f"{'-' if match[1] == '+' else '+'}{int(match[2]):02d}:00"
             if name in _regions()
             else None
         )
-    found = _OFFSET.fullmatch(name)
-    if found is None:
+    match = _OFFSET.fullmatch(name)
+    if match is None:
         return None
-    digits = found[2].replace(":", "")
-    shown = f"{digits.zfill(2)[:2]}:{digits[2:4] or '00'}"
-    return "UTC" if shown == "00:00" else found[1] + shown
+    digits = match[2].replace(":", "")
+    clock = f"{digits.zfill(2)[:2]}:{digits[2:4] or '00'}"
+    return "UTC" if clock == "00:00" else match[1] + clock
 
 
 @functools.cache
@@ -112,10 +112,10 @@ def to_utc(moment: dt.datetime, zone: str) -> dt.datetime:
     datetime.datetime(2024, 3, 31, 1, 30)
     """
     info = zone_info(zone)
-    found = moment.replace(tzinfo=info).astimezone(dt.UTC)
-    if found.astimezone(info).replace(tzinfo=None) != moment:
+    instant = moment.replace(tzinfo=info).astimezone(dt.UTC)
+    if instant.astimezone(info).replace(tzinfo=None) != moment:
         raise ValueError(f"The clocks of {zone} skip {moment}")
-    return found.replace(tzinfo=None)
+    return instant.replace(tzinfo=None)
 
 
 def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
@@ -130,10 +130,10 @@ def at_clock(clock: dt.datetime, zone: dt.tzinfo) -> dt.datetime:
     '2024-11-03T05:30:00+00:00'
     """
     as_utc = clock.replace(tzinfo=dt.UTC)
-    found = as_utc - (as_utc.astimezone(zone).utcoffset() or dt.timedelta())
+    instant = as_utc - (as_utc.astimezone(zone).utcoffset() or dt.timedelta())
     return (
-        found
-        if found.astimezone(zone).replace(tzinfo=None) == clock
+        instant
+        if instant.astimezone(zone).replace(tzinfo=None) == clock
         else clock.replace(tzinfo=zone).astimezone(dt.UTC)
     )
 

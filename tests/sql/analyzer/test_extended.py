@@ -146,7 +146,7 @@ def test_every_form_is_read():
         (6, True, False, Operation.UPDATE, True),
         (7, True, False, Operation.NONE, False),
     ]
-    assert [query.name.value for query in merge.named] == ["a", "b"]
+    assert [query.name.value for query in merge.named_queries] == ["a", "b"]
     assert [item.span.of(merge.text) for item in merge.returning] == [
         "merge_action()",
         "t.*",

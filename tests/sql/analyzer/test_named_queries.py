@@ -12,7 +12,10 @@ from tests.sql.support import FakeTables, meaning, refusal
 
 
 def entries(sql: str) -> dict[str, tuple[int, NamedQuery]]:
-    return {entry.name.value: (place, entry) for place, entry in enumerate(parse_query(sql).named)}
+    return {
+        entry.name.value: (place, entry)
+        for place, entry in enumerate(parse_query(sql).named_queries)
+    }
 
 
 def test_a_query_sees_earlier_ones_and_the_scope_around_its_with() -> None:

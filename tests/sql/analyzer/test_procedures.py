@@ -74,8 +74,8 @@ def test_arguments_are_passed_by_position_or_by_name(written: str, given: dict[s
     analysis = meaning(f"CALL system.counted({written})", tables=Catalogs())
     assert isinstance(analysis, CallAnalysis)
     assert analysis.name == ("lake", "system", "counted")
-    assert {name: value.text for name, value in analysis.given.items()} == given
-    assert str(analysis.given["schema_name"].type) == "varchar"
+    assert {name: value.text for name, value in analysis.arguments.items()} == given
+    assert str(analysis.arguments["schema_name"].type) == "varchar"
 
 
 def test_an_unknown_procedure_is_reported_with_the_available_ones() -> None:

@@ -31,6 +31,6 @@ def test_the_first_constant_that_an_error_can_be_about_is_placed(
 ) -> None:
     analysis = meaning(INSERT)
     assert isinstance(analysis, InsertAnalysis)
-    assert analysis.stored is not None
-    span = analysis.stored.span_of(code, message)
+    assert analysis.stored_rows is not None
+    span = analysis.stored_rows.span_of(code, message)
     assert (None if span is None else (span.line, span.column)) == place

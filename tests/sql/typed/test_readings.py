@@ -56,7 +56,7 @@ def test_a_query_reads_tables_as_often_as_it_names_them(
     sql: str, views: list[str], written: int, *, generates: bool
 ) -> None:
     found = reads(tree(sql))
-    assert (sorted(found.views), found.written, found.generates) == (views, written, generates)
+    assert (sorted(found.views), found.row_factor, found.generates) == (views, written, generates)
 
 
 @pytest.mark.parametrize(

@@ -107,8 +107,8 @@ class ExpressionSite:
 class CallAnalyzer:
     """The part of the expression analyzer for calls.
 
-    ``prefers_target`` returns whether an ambiguous bare name is the target's column; ``named`` are
-    the visible queries of WITH.
+    ``prefers_target`` returns whether an ambiguous bare name is the target's column;
+    ``named_queries`` are the visible queries of WITH.
     """
 
     def __init__(
@@ -118,13 +118,13 @@ class CallAnalyzer:
         site: ExpressionSite,
         *,
         prefers_target: Callable[[str], bool] | None = None,
-        named: NamedQueries | None = None,
+        named_queries: NamedQueries | None = None,
     ) -> None:
         self.context = context
         self.scope = scope
         self.site = site
         self.prefers_target = prefers_target
-        self.named = NamedQueries() if named is None else named
+        self.named_queries = NamedQueries() if named_queries is None else named_queries
         self.variables: dict[str, e.Typed] = {}
         self.windows: dict[str, s.Window] = {}
         self.outputs: dict[str, e.Typed | None] = {}
@@ -176,7 +176,7 @@ class CallAnalyzer:
         from rowmerge_nb.sql.analyzer.queries.query import QueryAnalyzer
 
         first = len(self.context.origins)
-        result = QueryAnalyzer(self.context, self.scope, self.named).query(query)
+        result = QueryAnalyzer(self.context, self.scope, self.named_queries).query(query)
         return replace(result, origins=range(first, len(self.context.origins)))
 
     # -- calls

@@ -103,7 +103,7 @@ def _columns_hint(analyzer: ExpressionAnalyzer, parts: Sequence[str]) -> str | N
         column_in_sql(field.name)
         for field in analyzer.scope.fields
         if field.name is not None
-        and not field.hidden
+        and not field.is_hidden
         and (len(parts) == 1 or field.qualifier[-1:] == (parts[-2],))
     )
     if not names:
@@ -185,18 +185,20 @@ def _field(
     base: e.Typed,
     part: Identifier,
     node: s.Expression,
-    known: str,
-    shown: str,
+    row_text: str,
+    field_text: str,
 ) -> e.Typed:
-    """Return a field of a row; errors call the row ``known`` and the field ``shown``."""
+    """Return a field of a row; errors call the row ``row_text`` and the field ``field_text``."""
     if base.type.base == "json" and isinstance(base, e.Column):
-        refuse_accessor(analyzer, f"{known}.{part.text}", f"{known}, '$.{part.text}'", node)
+        refuse_accessor(analyzer, f"{row_text}.{part.text}", f"{row_text}, '$.{part.text}'", node)
     if base.type.base != "row":
-        analyzer.context.error("TYPE_MISMATCH", f"Expression {known} is not of type ROW", node.span)
+        analyzer.context.error(
+            "TYPE_MISMATCH", f"Expression {row_text} is not of type ROW", node.span
+        )
     names = [field.lower() if field else None for field in base.type.fields]
     if part.value not in names:
         analyzer.context.error(
-            "INVALID_COLUMN_REFERENCE", f"Column reference '{shown}' is invalid", node.span
+            "INVALID_COLUMN_REFERENCE", f"Column reference '{field_text}' is invalid", node.span
         )
     if names.count(part.value) != 1:
         analyzer.context.error(

@@ -290,12 +290,18 @@ class ExpressionAnalyzer(CallAnalyzer):
         return [self.coerce(part, common) for part in parts]
 
     def no_common_type(
-        self, what: str, common: Type, kind: Type, kinds: str, span: Span, hint: str | None = None
+        self,
+        what: str,
+        common: Type,
+        sql_type: Type,
+        kinds: str,
+        span: Span,
+        hint: str | None = None,
     ) -> NoReturn:
         self.context.error(
             "TYPE_MISMATCH",
             f"{what} must be the same type or coercible to a common type. Cannot find common type"
-            f" between {common} and {kind}, all types (without duplicates): [{kinds}]",
+            f" between {common} and {sql_type}, all types (without duplicates): [{kinds}]",
             span,
             hint,
         )

@@ -42,19 +42,19 @@ _UNKNOWN: Final = e.Constant(BOOLEAN, None)
 
 
 def quantified(
-    operator: str, value: e.Typed, query: QueryResult, kind: Type, *, every: bool
+    operator: str, value: e.Typed, query: QueryResult, sql_type: Type, *, every: bool
 ) -> e.Typed:
     """Return ``value operator ALL (query)`` or, unless ``every``, ``ANY``.
 
     Without rows ALL is true and ANY is false. With a NULL among the rows the result is unknown
-    unless the others decide it. The value and the only column have the common type ``kind``.
+    unless the others decide it. The value and the only column have the common type ``sql_type``.
     """
-    shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", kind), ("most", kind)))
-    facts = q.Extremes(query.coerced_tree((kind,)), (e.Column(shape, "$facts"),))
+    shape = row_of((("rows", BIGINT), ("known", BIGINT), ("least", sql_type), ("most", sql_type)))
+    facts = q.Extremes(query.coerced_tree((sql_type,)), (e.Column(shape, "$facts"),))
     extremes = subquery(shape, "scalar", facts, origins=query.origins, of=query.tree)
-    rows, known, least, most = (
+    rows, value_count, least, most = (
         e.Apply(part, "field", (extremes,), index)
-        for index, part in enumerate((BIGINT, BIGINT, kind, kind))
+        for index, part in enumerate((BIGINT, BIGINT, sql_type, sql_type))
     )
     decisive = {
         "<": (least,) if every else (most,),
@@ -68,7 +68,7 @@ def quantified(
         # As in Trino, different rows decide it even for a NULL.
         compared.append(e.Apply(BOOLEAN, operator, (least, most)))
     if every:
-        complete = e.Apply(BOOLEAN, "or", (e.Apply(BOOLEAN, "=", (known, rows)), _UNKNOWN))
+        complete = e.Apply(BOOLEAN, "or", (e.Apply(BOOLEAN, "=", (value_count, rows)), _UNKNOWN))
         return e.Apply(BOOLEAN, "or", (none, e.Apply(BOOLEAN, "and", (*compared, complete))))
-    incomplete = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, "<>", (known, rows)), _UNKNOWN))
+    incomplete = e.Apply(BOOLEAN, "and", (e.Apply(BOOLEAN, "<>", (value_count, rows)), _UNKNOWN))
     return e.Apply(BOOLEAN, "and", (none, e.Apply(BOOLEAN, "or", (*compared, incomplete))))

@@ -24,12 +24,12 @@ def _outside_lambda(analyzer: ExpressionAnalyzer, node: s.ScalarQuery | s.Exists
 def scalar_query(analyzer: ExpressionAnalyzer, node: s.ScalarQuery) -> e.Typed:
     _outside_lambda(analyzer, node)
     query = analyzer.subquery(node.query)
-    kind = (
+    sql_type = (
         query.fields[0].type
         if len(query.fields) == 1
         else row_of((f.name, f.type) for f in query.fields)
     )
-    return query.as_subquery(kind, "scalar")
+    return query.as_subquery(sql_type, "scalar")
 
 
 def exists(analyzer: ExpressionAnalyzer, node: s.Exists) -> e.Typed:
@@ -55,8 +55,8 @@ def _row_in_query(analyzer: ExpressionAnalyzer, node: s.InQuery, row: s.RowConst
             " by this engine",
             node,
         )
-    kinds = [instant(kind) for kind in common.parameters]
-    values = [analyzer.coerce(item, kind) for item, kind in zip(items, kinds, strict=True)]
+    kinds = [instant(sql_type) for sql_type in common.parameters]
+    values = [analyzer.coerce(item, sql_type) for item, sql_type in zip(items, kinds, strict=True)]
     return query.has_row(
         values,
         alike=not outer_columns(query.tree) and (node.negated or node not in analyzer.row_filters),
@@ -70,26 +70,28 @@ def quantified_query(analyzer: ExpressionAnalyzer, node: s.Quantified) -> e.Type
         analyzer.row_filters += (membership,) if node in analyzer.row_filters else ()
         return in_query(analyzer, membership)
     form = f"{node.operator} {node.quantifier} (query)"
-    value, query, kind = _against_query(analyzer, node, f"A row on the left of {form}")
-    if kind.base not in EXTREMES_OF:
-        analyzer.refuse(f"{form} of values of type {kind} is not supported by this engine", node)
-    return quantified(node.operator, value, query, kind, every=every)
+    value, query, sql_type = _against_query(analyzer, node, f"A row on the left of {form}")
+    if sql_type.base not in EXTREMES_OF:
+        analyzer.refuse(
+            f"{form} of values of type {sql_type} is not supported by this engine", node
+        )
+    return quantified(node.operator, value, query, sql_type, every=every)
 
 
 def _against_query(
     analyzer: ExpressionAnalyzer, node: s.InQuery | s.Quantified, row: str
 ) -> tuple[e.Typed, QueryResult, Type]:
     value, query = analyzer.analyze(node.value), analyzer.subquery(node.query)
-    left = (
+    row_type = (
         value.type
         if value.type.base == "row" or value.type == UNKNOWN
         else row_of([(None, value.type)])
     )
-    common = _common_row(analyzer, node, left, query)
+    common = _common_row(analyzer, node, row_type, query)
     if value.type.base == "row":
         analyzer.refuse(f"{row} is not supported by this engine", node)
-    kind = instant(common.parameters[0])
-    return analyzer.coerce(value, kind), query, kind
+    sql_type = instant(common.parameters[0])
+    return analyzer.coerce(value, sql_type), query, sql_type
 
 
 def _common_row(

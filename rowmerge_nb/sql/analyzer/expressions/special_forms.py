@@ -104,9 +104,9 @@ def _failure_of(node: e.Typed) -> e.Typed | None:
         for operand in dict.fromkeys(operands)
         if e.is_null(operand) or not isinstance(operand, e.Constant)
     )
-    lost = e.Apply(BOOLEAN, "is null", (node,), False)
-    conditions = (lost, *present)
-    return lost if len(conditions) == 1 else e.Apply(BOOLEAN, "and", conditions)
+    is_null = e.Apply(BOOLEAN, "is null", (node,), False)
+    conditions = (is_null, *present)
+    return is_null if len(conditions) == 1 else e.Apply(BOOLEAN, "and", conditions)
 
 
 def _operands(node: e.Typed) -> list[e.Typed] | None:

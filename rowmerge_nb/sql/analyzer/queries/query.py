@@ -83,7 +83,7 @@ class _Above:
 class QueryAnalyzer(RelationAnalyzer):
     def query(self, node: s.QueryNode) -> QueryResult:
         define_functions(self.context, node.functions)
-        inner = self._with(node.named, recursive=node.recursive)
+        inner = self._with(node.named_queries, recursive=node.recursive)
         if isinstance(node.body, s.Select):
             result = inner._select(node.body, node)
             self._check_fetch(node)
@@ -109,19 +109,23 @@ class QueryAnalyzer(RelationAnalyzer):
                 "MISSING_ORDER_BY", "FETCH FIRST WITH TIES clause requires ORDER BY", node.fetch
             )
 
-    def visible(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> NamedQueries:
-        return self._with(named, recursive=recursive).named
+    def visible(
+        self, named_queries: tuple[s.NamedQuery, ...], *, recursive: bool = False
+    ) -> NamedQueries:
+        return self._with(named_queries, recursive=recursive).named_queries
 
-    def _with(self, named: tuple[s.NamedQuery, ...], *, recursive: bool = False) -> QueryAnalyzer:
+    def _with(
+        self, named_queries: tuple[s.NamedQuery, ...], *, recursive: bool = False
+    ) -> QueryAnalyzer:
         entries: dict[str, tuple[int, s.NamedQuery]] = {}
-        for index, entry in enumerate(named):
+        for index, entry in enumerate(named_queries):
             if entry.name.value in entries:
                 self.context.error(
                     "DUPLICATE_NAMED_QUERY",
                     f"WITH query name '{entry.name.value}' specified more than once",
                     entry.span,
                 )
-            visible_queries = NamedQueries(self.named, entries, index)
+            visible_queries = NamedQueries(self.named_queries, entries, index)
             recursion = recursion_of(self.context, entry) if recursive else None
             # Unused queries must be valid too.
             if recursion is None:
@@ -136,8 +140,12 @@ class QueryAnalyzer(RelationAnalyzer):
                 entry if recursion is None else analyzed(entry, result),
             )
         return (
-            QueryAnalyzer(self.context, self.parent, NamedQueries(self.named, entries, len(named)))
-            if named
+            QueryAnalyzer(
+                self.context,
+                self.parent,
+                NamedQueries(self.named_queries, entries, len(named_queries)),
+            )
+            if named_queries
             else self
         )
 
@@ -444,7 +452,7 @@ class QueryAnalyzer(RelationAnalyzer):
 
 
 def _whole(relation: RelationResult) -> QueryResult:
-    fields = tuple(field for field in relation.fields if not field.hidden)
+    fields = tuple(field for field in relation.fields if not field.is_hidden)
     if len(fields) == len(relation.fields):
         return QueryResult(fields, relation.tree)
     return QueryResult(

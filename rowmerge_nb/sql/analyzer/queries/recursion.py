@@ -54,7 +54,7 @@ def recursion_of(context: Context, entry: s.NamedQuery) -> Recursion | None:
         if own is not None:
             context.error(_INVALID, "recursive reference not allowed in this context", own.span)
         return None
-    if query.named:
+    if query.named_queries:
         context.refuse("immediate WITH clause in recursive query", query.span)
     if query.order_by:
         context.refuse("immediate ORDER BY clause in recursive query", query.order_by[0].span)
@@ -229,7 +229,9 @@ def _parts(node: Any, name: str = "") -> Iterator[s.Node]:
         for part in node:
             yield from _parts(part, name)
     elif isinstance(node, s.Node):
-        if isinstance(node, s.QueryNode) and any(entry.name.value == name for entry in node.named):
+        if isinstance(node, s.QueryNode) and any(
+            entry.name.value == name for entry in node.named_queries
+        ):
             return
         yield node
         for field in node.__dataclass_fields__:

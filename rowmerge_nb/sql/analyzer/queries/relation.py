@@ -53,12 +53,13 @@ class QueryResult:
     tree: q.Query
     origins: range = range(0)
 
-    def as_subquery(self, kind: Type, name: str, value: e.Typed | None = None) -> e.Subquery:
-        return subquery(kind, name, self.tree, value, origins=self.origins)
+    def as_subquery(self, sql_type: Type, name: str, value: e.Typed | None = None) -> e.Subquery:
+        return subquery(sql_type, name, self.tree, value, origins=self.origins)
 
     def coerced_to(self, kinds: Sequence[Type]) -> QueryResult:
         fields = tuple(
-            replace(field, type=kind) for field, kind in zip(self.fields, kinds, strict=True)
+            replace(field, type=sql_type)
+            for field, sql_type in zip(self.fields, kinds, strict=True)
         )
         return replace(self, fields=fields, tree=self.coerced_tree(kinds))
 
@@ -83,15 +84,15 @@ class QueryResult:
     def stored_tree(
         self,
         columns: Sequence[ColumnMetadata],
-        chosen: Sequence[ColumnMetadata],
+        filled_columns: Sequence[ColumnMetadata],
         omitted: Mapping[str, e.Typed],
     ) -> q.Query:
         """Return the query with a table's columns, coerced and checked for NOT NULL.
 
-        The query fills the columns ``chosen``; ``omitted`` has the values of the others.
+        The query fills the columns ``filled_columns``; ``omitted`` has the values of the others.
         """
         values = dict(omitted)
-        for column, field in zip(chosen, self.fields, strict=True):
+        for column, field in zip(filled_columns, self.fields, strict=True):
             value: e.Typed = e.Column(field.type, field.symbol)
             values[column.name] = (
                 value
@@ -104,11 +105,11 @@ class QueryResult:
         )
 
     def coerced_tree(self, kinds: Sequence[Type]) -> q.Query:
-        if all(f.type == kind for f, kind in zip(self.fields, kinds, strict=True)):
+        if all(f.type == sql_type for f, sql_type in zip(self.fields, kinds, strict=True)):
             return self.tree
         pairs = (
-            (e.Column(f.type, f.symbol), e.Column(kind, f.symbol))
-            for f, kind in zip(self.fields, kinds, strict=True)
+            (e.Column(f.type, f.symbol), e.Column(sql_type, f.symbol))
+            for f, sql_type in zip(self.fields, kinds, strict=True)
         )
         values = (
             (new, old if old == new else e.Apply(new.type, "cast", (old,))) for old, new in pairs
@@ -141,22 +142,27 @@ class RelationAnalyzer:
     """
 
     def __init__(
-        self, context: Context, parent: Scope | None = None, named: NamedQueries | None = None
+        self,
+        context: Context,
+        parent: Scope | None = None,
+        named_queries: NamedQueries | None = None,
     ) -> None:
         self.context = context
         self.parent = parent
-        self.named = NamedQueries() if named is None else named
+        self.named_queries = NamedQueries() if named_queries is None else named_queries
 
     def query(self, node: s.QueryNode) -> QueryResult:
         raise NotImplementedError
 
-    def within(self, parent: Scope | None, named: NamedQueries) -> RelationAnalyzer:
-        return type(self)(self.context, parent, named)
+    def within(self, parent: Scope | None, named_queries: NamedQueries) -> RelationAnalyzer:
+        return type(self)(self.context, parent, named_queries)
 
     def expressions(
         self, fields: tuple[ScopeField, ...], site: ExpressionSite
     ) -> ExpressionAnalyzer:
-        return ExpressionAnalyzer(self.context, Scope(fields, self.parent), site, named=self.named)
+        return ExpressionAnalyzer(
+            self.context, Scope(fields, self.parent), site, named_queries=self.named_queries
+        )
 
     def placed(self, value: e.Typed, node: s.Node) -> e.Typed:
         """Return an expression with its origin; a key of GROUP BY keeps its own."""
@@ -184,7 +190,7 @@ class RelationAnalyzer:
             return self._table_function(node)
         if isinstance(node, s.Lateral):
             scope = Scope(left, self.parent) if left is not None else self.parent
-            return _derived(self.within(scope, self.named).query(node.query))
+            return _derived(self.within(scope, self.named_queries).query(node.query))
         assert isinstance(node, s.JoinRelation)
         return self._join(node)
 
@@ -207,10 +213,12 @@ class RelationAnalyzer:
         )
 
     def _table(self, node: s.Table) -> RelationResult:
-        named = self.named.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
-        if named is not None:
+        named_query = (
+            self.named_queries.get(node.name.parts[0].value) if len(node.name.parts) == 1 else None
+        )
+        if named_query is not None:
             self._refuse_period(node, "a query of WITH")
-            return self._named(*named)
+            return self._named(*named_query)
         view = self.context.view(node.name, node.span)
         if view is not None:
             self._refuse_period(node, "a view")
@@ -238,8 +246,8 @@ class RelationAnalyzer:
                 c.type,
                 qualifier,
                 table=binding.name,
-                hidden=index >= visible_count,
-                refused=binding.refused.get(c.name),
+                is_hidden=index >= visible_count,
+                refusal=binding.refused_columns.get(c.name),
             )
             for index, c in enumerate(binding.readable)
         )
@@ -327,7 +335,7 @@ class RelationAnalyzer:
     ) -> RelationResult:
         if columns:
             result = replace(
-                result, fields=tuple(field for field in result.fields if not field.hidden)
+                result, fields=tuple(field for field in result.fields if not field.is_hidden)
             )
         if columns and len(columns) != len(result.fields):
             self.context.error(
@@ -359,9 +367,9 @@ class RelationAnalyzer:
                 )
         kinds = [_unnested(item.type) for item in items]
         fields = tuple(
-            ScopeField(self.context.symbols.new("field"), name, kind)
+            ScopeField(self.context.symbols.new("field"), name, sql_type)
             for group in kinds
-            for name, kind in group
+            for name, sql_type in group
         )
         if node.ordinality:
             fields = (*fields, ScopeField(self.context.symbols.new("ordinality"), None, BIGINT))
@@ -423,14 +431,14 @@ class RelationAnalyzer:
             return
         scope = Scope(left.fields)
         read = (part for part in s.walk(right) if isinstance(part, s.Name))
-        named = next(
+        reference = next(
             (part for part in read if scope.find([p.value for p in part.parts]) is not None), None
         )
-        if named is not None and node.kind in {"RIGHT", "FULL"}:
+        if reference is not None and node.kind in {"RIGHT", "FULL"}:
             self.context.error(
                 "INVALID_COLUMN_REFERENCE",
                 f"LATERAL reference not allowed in {node.kind} JOIN",
-                named.span,
+                reference.span,
             )
         always = (
             isinstance(node.on, s.Literal)

@@ -90,10 +90,10 @@ def _expanded(
             "COLUMN_NOT_FOUND", "SELECT * not allowed in queries without FROM clause", item.span
         )
     if item.target is None:
-        return tuple(f for f in fields if not (f.qualified_only or f.hidden))
+        return tuple(f for f in fields if not (f.qualified_only or f.is_hidden))
     assert isinstance(item.target, s.Name)
     parts = tuple(part.value for part in item.target.parts)
-    columns = tuple(f for f in fields if f.qualifier[-len(parts) :] == parts and not f.hidden)
+    columns = tuple(f for f in fields if f.qualifier[-len(parts) :] == parts and not f.is_hidden)
     if not columns:
         json = next((f for f in fields if f.name == parts[0] and f.type.base == "json"), None)
         if json is not None and len(parts) == 1:

@@ -65,12 +65,12 @@ def _key(analyzer: CallAnalyzer, name: Identifier) -> str:
 
 
 def resolved_window(
-    analyzer: CallAnalyzer, window: s.Window, named: Mapping[str, s.Window]
+    analyzer: CallAnalyzer, window: s.Window, named_windows: Mapping[str, s.Window]
 ) -> s.Window:
     if window.name is None:
         return window
     error = analyzer.context.error
-    base = named.get(_key(analyzer, window.name))
+    base = named_windows.get(_key(analyzer, window.name))
     if base is None:
         error(
             "INVALID_WINDOW_REFERENCE",

@@ -209,7 +209,7 @@ def _query_text(text: str, query: s.QueryNode, columns: Sequence[ColumnMetadata]
                     parts += [text[at : item.span.start], columns[index].default or "NULL"]
                     at = item.span.end
     body = "".join([*parts, text[at : query.span.end]])
-    if query.named and query.named[0].span.start < query.span.start:
-        queries = text[query.named[0].span.start : query.named[-1].span.end]
+    if query.named_queries and query.named_queries[0].span.start < query.span.start:
+        queries = text[query.named_queries[0].span.start : query.named_queries[-1].span.end]
         return f"WITH {'RECURSIVE ' if query.recursive else ''}{queries} {body}"
     return body

@@ -69,7 +69,9 @@ class _MergeAnalyzer:
         self.statement = statement
         self.changed = self._target()
         self.target = self.changed.table
-        self.named = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
+        self.named_queries = QueryAnalyzer(context).visible(
+            statement.named_queries, recursive=statement.recursive
+        )
         name = statement.target_alias
         self.qualifier = (
             (name.value,) if name else tuple(part.value for part in statement.target.parts)
@@ -79,17 +81,19 @@ class _MergeAnalyzer:
         """The same fields under the names that the statement can use."""
         self.order = list(self.changed.order)
         self.view_condition = self.changed.condition(self.base)
-        self.hidden = tuple(
-            replace(field, hidden=True) for field in self._fields(self.target.hidden)
+        self.hidden_fields = tuple(
+            replace(field, is_hidden=True) for field in self._fields(self.target.hidden_columns)
         )
         self.computed = self.changed.computed_fields(self.base)
-        self.visible = (*self.fields, *self.computed, *self.hidden)
+        self.visible = (*self.fields, *self.computed, *self.hidden_fields)
 
     def analyze(self) -> a.MergeAnalysis:
         statement, context = self.statement, self.context
-        relation = QueryAnalyzer(context, named=self.named).relation(statement.source)
+        relation = QueryAnalyzer(context, named_queries=self.named_queries).relation(
+            statement.source
+        )
         source = self.source = self._source(relation)
-        offered = tuple(field for field in relation.fields if not field.hidden)
+        offered = tuple(field for field in relation.fields if not field.is_hidden)
         self.offered = offered
         added = () if statement.evolution is None else self._evolve(statement.evolution, offered)
         # Columns that the statement adds are assigned and returned; no expression can read them.
@@ -127,7 +131,7 @@ class _MergeAnalyzer:
             type_changes=self._type_changes(),
             returning=returning,
             checks=checks,
-            hidden=tuple(map(as_field, self.hidden)),
+            hidden_fields=tuple(map(as_field, self.hidden_fields)),
             origins=tuple(context.origins),
         )
 
@@ -137,7 +141,7 @@ class _MergeAnalyzer:
             self.context,
             Scope(both, barrier=True),
             ExpressionSite("MERGE ON clause"),
-            named=self.named,
+            named_queries=self.named_queries,
         )
         condition = analyzer.boolean(on, _ON)
         analyzer.check_reflected(condition, on, "the ON of MERGE")
@@ -149,7 +153,7 @@ class _MergeAnalyzer:
             self.statement.returning,
             self.fields,
             () if self.statement.prefers_target else relation.fields,
-            self.named,
+            self.named_queries,
             self.statement.versions,
             self.changed if self.changed.is_view else None,
         )
@@ -179,7 +183,7 @@ class _MergeAnalyzer:
     def _source(self, relation: RelationResult) -> a.MergeSource:
         node = self.statement.source
         alias = self._alias(node)
-        fields = tuple(as_field(field) for field in relation.fields if field.refused is None)
+        fields = tuple(as_field(field) for field in relation.fields if field.refusal is None)
         return a.MergeSource(
             fields, node.span.shown(self.context.text), alias, relation.tree, relation.binding
         )
@@ -211,23 +215,23 @@ class _MergeAnalyzer:
         new: dict[str, ColumnMetadata] = {}
         for field in source:
             name = (field.name or "").lower()
-            place = assigned_names.get(name, assigned_names.get("*"))
-            if not name or name in known_names or place is None:
+            assignment = assigned_names.get(name, assigned_names.get("*"))
+            if not name or name in known_names or assignment is None:
                 continue
             if name in new:
                 context.error(
                     "AMBIGUOUS_NAME",
                     f"Column '{name}' is ambiguous in the source",
-                    place,
+                    assignment,
                     "Give one of them another name: USING (SELECT ... AS ...).",
                 )
-            context.check_read((field,), place)
+            context.check_read((field,), assignment)
             if UNKNOWN in parts_of(field.type):
                 context.error(
                     "COLUMN_TYPE_UNKNOWN",
                     f"Column '{name}' of the source has no type, so that none can be added to"
                     f" {target.display}",
-                    place,
+                    assignment,
                     "Write CAST(NULL AS type).",
                 )
             new[name] = ColumnMetadata(str(field.name), new_type(field.type))
@@ -244,7 +248,7 @@ class _MergeAnalyzer:
             *self._fields(added),
         )
         self.fields = self.base
-        self.visible = (*self.base[:count], *self.hidden)
+        self.visible = (*self.base[:count], *self.hidden_fields)
         return added
 
     def _retyped(self, source: tuple[ScopeField, ...]) -> dict[str, ColumnMetadata]:
@@ -403,7 +407,11 @@ class _MergeAnalyzer:
             (
                 assigned_value(
                     ExpressionAnalyzer(
-                        self.context, scope, site, prefers_target=prefers, named=self.named
+                        self.context,
+                        scope,
+                        site,
+                        prefers_target=prefers,
+                        named_queries=self.named_queries,
                     ),
                     self.target,
                     column,
@@ -463,7 +471,7 @@ class _MergeAnalyzer:
                 scope,
                 ExpressionSite("WHEN condition of MERGE"),
                 prefers_target=prefers,
-                named=self.named,
+                named_queries=self.named_queries,
             )
             tree = analyzer.boolean(clause.condition, _CONDITION)
             if clause.error is None:
@@ -764,7 +772,8 @@ class _MergeAnalyzer:
         self, on: e.Typed, relation: RelationResult
     ) -> tuple[tuple[tuple[e.Typed, e.Typed], ...], tuple[tuple[str, str], ...]]:
         target, source = (
-            {f.symbol for f in fields} for fields in ((*self.fields, *self.hidden), relation.fields)
+            {f.symbol for f in fields}
+            for fields in ((*self.fields, *self.hidden_fields), relation.fields)
         )
         pairs, columns = [], []
         for part in conjuncts(on):

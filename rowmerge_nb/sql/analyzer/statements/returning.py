@@ -37,7 +37,7 @@ def analyze_returning(
     items: tuple[s.SelectItem | s.AllColumns, ...],
     target: tuple[ScopeField, ...],
     source: tuple[ScopeField, ...] | None = None,
-    named: NamedQueries | None = None,
+    named_queries: NamedQueries | None = None,
     versions: tuple[str, str] = ("old", "new"),
     changed: ChangedTable | None = None,
 ) -> a.Returning:
@@ -61,13 +61,13 @@ def analyze_returning(
     fields = (*(source or ()), *visible_fields, *versioned)
     if source is not None and all(field.name != _ACTION for field in fields):
         # DuckDB has a column of this name.
-        fields = (*fields, ScopeField(action.symbol, _ACTION, VARCHAR, hidden=True))
+        fields = (*fields, ScopeField(action.symbol, _ACTION, VARCHAR, is_hidden=True))
     functions = {_ACTION: action, _CLAUSE: clause} if source is not None else {}
     site = ExpressionSite(
         "RETURNING",
         functions={name: e.Column(field.type, field.symbol) for name, field in functions.items()},
     )
-    columns = tuple(_columns(context, items, fields, site, named or NamedQueries()))
+    columns = tuple(_columns(context, items, fields, site, named_queries or NamedQueries()))
     first, last = items[0].span, items[-1].span
     return a.Returning(
         columns,
@@ -128,9 +128,9 @@ def _columns(
     items: tuple[s.SelectItem | s.AllColumns, ...],
     fields: tuple[ScopeField, ...],
     site: ExpressionSite,
-    named: NamedQueries,
+    named_queries: NamedQueries,
 ) -> Iterable[a.Returned]:
-    analyzer = ExpressionAnalyzer(context, Scope(fields), site, named=named)
+    analyzer = ExpressionAnalyzer(context, Scope(fields), site, named_queries=named_queries)
     number = 0
     for item in items:
         if isinstance(item, s.AllColumns):

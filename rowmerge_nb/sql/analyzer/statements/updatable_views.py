@@ -344,7 +344,7 @@ def _select(view: a.ViewBinding, refuse: _Refusal) -> s.Select:
 
 
 def _has_more(query: s.QueryNode) -> bool:
-    return bool(query.named or query.order_by or query.offset or query.limit is not None)
+    return bool(query.named_queries or query.order_by or query.offset or query.limit is not None)
 
 
 class _ViewColumns:

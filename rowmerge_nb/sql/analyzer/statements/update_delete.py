@@ -42,18 +42,18 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
     assert isinstance(statement, st.Update)
     changed = _target(context, statement.target, "UPDATE")
     target = changed.table
-    queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
+    queries = QueryAnalyzer(context).visible(statement.named_queries, recursive=statement.recursive)
     own = _fields(context, statement, target.columns)
     fields = changed.named(own)
-    hidden = _fields(context, statement, target.hidden, hidden=True)
+    hidden_fields = _fields(context, statement, target.hidden_columns, are_hidden=True)
     indexes = [changed.order[index] for index in _assigned(context, statement, changed)]
     checks = changed.checks(context, context.statement_span(statement.target.span))
-    readable_fields = (*fields, *changed.computed_fields(own), *hidden)
+    readable_fields = (*fields, *changed.computed_fields(own), *hidden_fields)
     where = _where(context, statement, changed, own, readable_fields, queries)
     scope = Scope(readable_fields)
     values = [
         assigned_value(
-            ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET"), named=queries),
+            ExpressionAnalyzer(context, scope, ExpressionSite("UPDATE SET"), named_queries=queries),
             target,
             own[index],
             value,
@@ -77,7 +77,7 @@ def analyze_update(context: Context, statement: st.Statement) -> a.UpdateAnalysi
         where,
         returning=returning,
         checks=checks,
-        hidden=tuple(map(as_field, hidden)),
+        hidden_fields=tuple(map(as_field, hidden_fields)),
         origins=tuple(context.origins),
     )
 
@@ -121,11 +121,11 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
     assert isinstance(statement, st.Delete)
     changed = _target(context, statement.target, "DELETE")
     target = changed.table
-    queries = QueryAnalyzer(context).visible(statement.named, recursive=statement.recursive)
+    queries = QueryAnalyzer(context).visible(statement.named_queries, recursive=statement.recursive)
     own = _fields(context, statement, target.columns)
     fields = changed.named(own)
-    hidden = _fields(context, statement, target.hidden, hidden=True)
-    readable_fields = (*fields, *changed.computed_fields(own), *hidden)
+    hidden_fields = _fields(context, statement, target.hidden_columns, are_hidden=True)
+    readable_fields = (*fields, *changed.computed_fields(own), *hidden_fields)
     where = _where(context, statement, changed, own, readable_fields, queries)
     returning = _returning(context, statement, changed, fields, queries)
     return a.DeleteAnalysis(
@@ -138,7 +138,7 @@ def analyze_delete(context: Context, statement: st.Statement) -> a.DeleteAnalysi
         (_clause(context, statement, Operation.DELETE, (None,) * len(fields)),),
         where,
         returning=returning,
-        hidden=tuple(map(as_field, hidden)),
+        hidden_fields=tuple(map(as_field, hidden_fields)),
         origins=tuple(context.origins),
     )
 
@@ -156,7 +156,7 @@ def _returning(
         context,
         statement.returning,
         fields,
-        named=queries,
+        named_queries=queries,
         versions=statement.versions,
         changed=changed if changed.is_view else None,
     )
@@ -181,13 +181,18 @@ def _fields(
     statement: st.Update | st.Delete,
     columns: Sequence[ColumnMetadata | ColumnHandle],
     *,
-    hidden: bool = False,
+    are_hidden: bool = False,
 ) -> tuple[ScopeField, ...]:
     alias = statement.alias
     qualifier = (alias.value,) if alias else tuple(part.value for part in statement.target.parts)
     return tuple(
         ScopeField(
-            context.symbols.new(c.name), c.name, c.type, qualifier, target=True, hidden=hidden
+            context.symbols.new(c.name),
+            c.name,
+            c.type,
+            qualifier,
+            target=True,
+            is_hidden=are_hidden,
         )
         for c in columns
     )
@@ -241,7 +246,10 @@ def _where(
             typed(context, view_condition, span, "in the WHERE of the view"), text=changed.where
         )
     condition = ExpressionAnalyzer(
-        context, Scope(fields), ExpressionSite("WHERE clause", judged_whole=True), named=queries
+        context,
+        Scope(fields),
+        ExpressionSite("WHERE clause", judged_whole=True),
+        named_queries=queries,
     ).condition(node, WHERE_TYPE)
     return changed.with_where(
         view_condition, typed_condition(context, node, condition, "in the WHERE condition")

@@ -150,9 +150,9 @@ def _array(
     inner = _part(target.parameters[0], cast, safe=safe, around=around)
     if inner is None:
         return None
-    lost = f"exists({elements}, `$e` -> {_is_member_lost(inner)})" if safe else ""
+    lost_test = f"exists({elements}, `$e` -> {_is_member_lost(inner)})" if safe else ""
     result = f"transform({elements}, `$e` -> {inner})"
-    return _opening(text, "[", lost, result, _unexpected(text, "array", around, safe=safe))
+    return _opening(text, "[", lost_test, result, _unexpected(text, "array", around, safe=safe))
 
 
 def _map(
@@ -162,15 +162,15 @@ def _map(
     inner = _part(target.parameters[1], cast, safe=safe, around=around)
     if inner is None:
         return None
-    lost = f"exists(map_values({entries}), `$e` -> {_is_member_lost(inner)})" if safe else ""
+    lost_test = f"exists(map_values({entries}), `$e` -> {_is_member_lost(inner)})" if safe else ""
     result = f"transform_values({entries}, (`$k`, `$e`) -> {inner})"
     if target.parameters[0] != VARCHAR:
         result = _with_keys(result, target.parameters[0], cast, safe=safe, around=around)
-    return _opening(text, "{", lost, result, _unexpected(text, "object", around, safe=safe))
+    return _opening(text, "{", lost_test, result, _unexpected(text, "object", around, safe=safe))
 
 
-def _opening(text: str, first: str, lost: str, result: str, message: str) -> str:
-    null_branch = f"WHEN {text} LIKE '{first}%' AND {lost} THEN NULL " if lost else ""
+def _opening(text: str, first: str, lost_test: str, result: str, message: str) -> str:
+    null_branch = f"WHEN {text} LIKE '{first}%' AND {lost_test} THEN NULL " if lost_test else ""
     return (
         f"CASE WHEN {text} IS NULL OR {text} = 'null' THEN NULL {null_branch}WHEN {text} LIKE"
         f" '{first}%' THEN {result} ELSE {message} END"
@@ -435,12 +435,12 @@ def _from_variant(
 def _text_of_variant(
     variant: _Variant, target: Type, cast: Cast, *, safe: bool, in_document: bool
 ) -> str:
-    def fit(shown: str) -> str:
+    def fit(text: str) -> str:
         if not (in_document and target.parameters):
-            return fitting(shown, JSON, target, safe)
+            return fitting(text, JSON, target, safe)
         return (
-            f"CASE WHEN {shown} IS NULL OR char_length({shown}) <= {target.parameters[0]} THEN"
-            f" {shown} ELSE {variant.failure} END"
+            f"CASE WHEN {text} IS NULL OR char_length({text}) <= {target.parameters[0]} THEN"
+            f" {text} ELSE {variant.failure} END"
         )
 
     floating = once(fit, cast(variant.double, DOUBLE, VARCHAR, safe))

@@ -222,22 +222,22 @@ class _Sequences:
                 "transform(array(CAST(try_cast(substring(`$x`, 2) AS DOUBLE) AS STRING)), `$n` ->"
                 " array(coalesce(`$n`, '!')))[0]"
             )
-            made = (
+            outcome = (
                 f"CASE WHEN {_IS_NUMBER.format('`$x`')} THEN array(CAST(CAST(`$x` AS DOUBLE) AS"
                 f" STRING)) WHEN startswith(`$x`, '\"') THEN {read} ELSE"
                 f" {_unfit('NUMBER or TEXT')} END"
             )
-            return self._each(self._unwrapped(items), made, failing=True)
+            return self._each(self._unwrapped(items), outcome, failing=True)
         return self._numbers(items, *_ROUNDINGS[name])
 
     def _numbers(self, items: str, whole: str, fraction: str) -> str:
-        made = (
+        outcome = (
             f"CASE WHEN NOT {_IS_NUMBER.format('`$x`')} THEN {_unfit('NUMBER')} WHEN `$x` RLIKE"
             f" '{_FRACTION}' THEN transform(array(CAST(`$x` AS DOUBLE)), `$n` -> CAST({fraction} AS"
             " STRING)) ELSE transform(array(CAST(`$x` AS DECIMAL(38,0))), `$n` ->"
             f" {_in_range(whole, '`$n`')}) END"
         )
-        return self._each(self._unwrapped(items), made, failing=True)
+        return self._each(self._unwrapped(items), outcome, failing=True)
 
     def _signed(self, part: t.Sign) -> str:
         return self._numbers(
@@ -287,11 +287,11 @@ class _Sequences:
             " `$e`.key = `$k`.key))"
         )
         outcome = f"transform(array({_ENTRIES}), `$m` -> transform({last}, `$k` -> {entry}))[0]"
-        made = (
+        entries = (
             "CASE WHEN startswith(`$x`, '!') THEN array(`$x`) WHEN startswith(`$x`, '{') THEN"
             f" {outcome} ELSE {_unfit('OBJECT')} END"
         )
-        return _first_failure(f"flatten(transform({items}, (`$x`, `$i`) -> {made}))")
+        return _first_failure(f"flatten(transform({items}, (`$x`, `$i`) -> {entries}))")
 
     # -- predicates
 
