@@ -197,7 +197,8 @@ def openings() -> Iterator[Finding]:
 
 
 def _sentences(text: str) -> Iterator[str]:
-    prose = re.sub(r"^\s*(>>>|\.\.\.|\|).*$", "", text, flags=re.MULTILINE)
+    without_blocks = re.sub(r"::\n(?:[ \t]*\n|[ \t]+\S.*\n?)*", "", text)
+    prose = re.sub(r"^\s*(>>>|\.\.\.|\|).*$", "", without_blocks, flags=re.MULTILINE)
     for paragraph in re.split(r"\n\s*\n|\n\s*[-*] |\n\s*\w+: |\n#+ ", prose):
         yield from re.split(r"(?<=[.:!?])\s+(?=[A-Z`'\"(*])", " ".join(paragraph.split()))
 
@@ -207,7 +208,10 @@ def sentences() -> Iterator[Finding]:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     texts = [
         *_docstrings(PACKAGE),
-        *((path, 1, re.sub(r"```.*?```", "", path.read_text(), flags=re.DOTALL)) for path in pages),
+        *(
+            (path, 1, re.sub(r"```.*?```|<\w[^>]*>", "", path.read_text(), flags=re.DOTALL))
+            for path in pages
+        ),
     ]
     for path, line, text in texts:
         for sentence in _sentences(text):

@@ -382,7 +382,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
         from rowmerge_nb.engine.engine import Engine
 
         engine = self.shell.user_ns.get(name)
-        # Not isinstance: tests use stand-ins with the same methods.
+        # Not isinstance: tests use doubles with the same methods.
         if (
             engine is None
             or isinstance(engine, type)

@@ -1,8 +1,8 @@
 """Pages of a sortable table for results with many rows, by itables where it is installed.
 
 itables writes the rows into the output, so that a saved notebook has them without a kernel and
-without a network: sorted pages where its script may run, and a plain table of the first page
-elsewhere. Its script, about 1 MB, is written once for each notebook.
+without a network. Where its script may run, they are sorted pages, and elsewhere a plain table of
+the first page. The script, about 1 MB, is written once for each notebook.
 """
 
 from __future__ import annotations

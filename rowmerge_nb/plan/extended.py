@@ -92,8 +92,7 @@ def plan_returning(
     merge_row = MergeRow(numbered.outputs)
     changed = tuple(_changed(returning, target, merge_row))
     names = [symbol.name for symbol in numbered.outputs]
-    # What stands behind the merge row and is none of the plan's own columns was passed on for
-    # RETURNING alone.
+    # Columns behind the merge row are for RETURNING alone, except the plan's own.
     behind = names.index(MERGE_ROW) + 1
     own = {SOURCE_PRESENT, CASE_NUMBER}
     outputs = tuple(

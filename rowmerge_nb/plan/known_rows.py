@@ -94,9 +94,9 @@ def _(_: Filter | SemiJoin, below: tuple[KnownRows | None, ...]) -> KnownRows | 
 
 @_rows.register
 def _(node: Join, below: tuple[KnownRows | None, ...]) -> KnownRows | None:
-    """Every pair may match, and a row that is kept without a partner stands in place of its pairs.
+    """Every pair may match, and a row without a partner takes the place of its pairs.
 
-    Where one side has no rows nothing matches: then it is known how many rows stay.
+    If one side has no rows, nothing matches, and the number of rows is exact.
     """
     left, right = below
     if node.type is JoinType.FULL:

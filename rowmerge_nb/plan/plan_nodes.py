@@ -1,6 +1,6 @@
 """Plan nodes: one frozen dataclass per node of Trino's plan, and the few that Spark needs.
 
-Expressions are typed trees over symbols. Beside them stands the text for readers. ``meaning``
+Expressions are typed trees over symbols. Beside them is the text for readers. ``meaning``
 explains a node in one sentence.
 """
 
@@ -403,9 +403,9 @@ class Join(PlanNode):
         text: the ON condition as written; within a query as Trino prints it, ``""`` without one.
         equalities: pairs (left, right) that are equal if ON is true.
         key_columns: the pairs among them that are columns whose values compare by themselves.
-        distribution: ``AUTOMATIC`` (Spark decides), ``PARTITIONED`` (the source is repartitioned by
-            its keys, so all matches of a target row meet in one task), ``SINGLE`` (the source is
-            one partition), ``REPLICATED`` (every task gets the source), ``""`` in a query.
+        distribution: ``AUTOMATIC``: Spark decides. ``PARTITIONED``: the source is repartitioned by
+            its keys, so all matches of a target row meet in one task. ``SINGLE``: the source is
+            one partition. ``REPLICATED``: every task gets the source. ``""`` in a query.
     """
 
     meaning: ClassVar[str] = (

@@ -322,12 +322,12 @@ def co_locate_matches(plan: Output, settings: RuleSettings) -> Output:
     """Send all matches of a target row to one task by the join itself, and drop MarkDistinct's
     exchange.
 
-    A small source is read as one partition while every task has the whole target, or the source is
+    A small source is read as one partition while every task has the whole target. Another source is
     repartitioned by its keys into a fixed number of partitions, which adaptive execution neither
     splits nor reads locally.
 
-    Under a FULL join a small source does without a replicated target: by equality, rows of both
-    sides go to the task of their keys, which adaptive execution does not split; otherwise the
+    Under a FULL join a small source needs no replicated target. By equality, rows of both sides go
+    to the task of their keys, which adaptive execution does not split. Without an equality, the
     source is sent to the target's tasks.
     """
 

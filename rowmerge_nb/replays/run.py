@@ -170,8 +170,9 @@ class Replay:
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if a value or the connector cannot be written, or no
-                call failed and an error is expected; NOT_SUPPORTED for a test in Java of a
-                connector in Python, of ``make_table`` or of the older flow.
+                call failed and an error is expected.
+            RowMergeError: NOT_SUPPORTED for a test in Java of a connector in Python, of
+                ``make_table`` or of the older flow.
         """
         from rowmerge_nb.replays.written import write_test
 

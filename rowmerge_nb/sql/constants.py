@@ -117,7 +117,7 @@ def property_text(value: Any) -> str:
 
 
 def _integer(value: int) -> str:
-    # A number that bigint has not is a decimal, as far as there is one of so many digits.
+    # A number outside the range of bigint is a decimal, if a decimal has that many digits.
     return str(value) if value in _BIGINT else f"DECIMAL '{value}'"
 
 

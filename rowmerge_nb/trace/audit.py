@@ -113,11 +113,7 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Audit:
-    """The result of an audit.
-
-    Args:
-        told: the number of missing and unexpected rows in ``rows``.
-    """
+    """The result of an audit."""
 
     statement: str
     kind: str
@@ -129,6 +125,7 @@ class Audit:
     columns: tuple[tuple[str, str], ...]
     rows: tuple[AuditedRow, ...] = ()
     told: int = 0
+    """The number of missing and unexpected rows in ``rows``."""
     explanations: tuple[Explanation, ...] = ()
     repeated: tuple[MatchPattern, ...] = ()
     notices: tuple[str, ...] = ()

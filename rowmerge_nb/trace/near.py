@@ -94,13 +94,13 @@ class NearSide:
     """The unmatched rows of one side.
 
     Args:
-        told: the first rows, those with a near key first; for the target, only such rows.
         counts: rows by their differences, the most frequent first.
     """
 
     rows: int
     unmatched: int
     told: tuple[NearRow, ...] = ()
+    """The first rows, those with a near key first; for the target, only such rows."""
     counts: tuple[NearCount, ...] = ()
 
 

@@ -45,9 +45,9 @@ def pair_rows(
 ) -> RowPairs:
     """Pair rows of tables with the same columns.
 
-    Rows are paired by the exchange of two columns if that makes all rows equal, then by equal keys,
-    and then by the most equal or similar cells, which must be half of the row at least. The last
-    step compares the first `MOST_COMPARED` rows only.
+    Rows are paired by the exchange of two columns if that makes all rows equal, and then by equal
+    keys. The others are paired by the most equal or similar cells, at least half of the row. This
+    last step compares the first `MOST_COMPARED` rows only.
 
     Args:
         keys: the indices of the columns that identify a row.

@@ -41,9 +41,9 @@ and {others} others.
 - **Nothing is written by a statement that fails**, on Trino and here alike; the tests look at the target after every error.
 - **CHECK constraints** are asked of the rows that a clause of a MERGE takes, once the CASE has made them. Trino asks them below the CASE, clause after clause, of every joined row with that clause's values, whether the clause takes the row
   or not. What is wrong with a constraint has a place here, that of the table.
-- **Read and refused.** These statements and clauses are NOT_SUPPORTED at their place, after a syntax error in them: GRANT, REVOKE, DENY, CREATE, DROP and SET ROLE, SHOW ROLES, SHOW GRANTS and their like, SHOW STATS, SET AUTHORIZATION,
-  AUTHORIZATION in CREATE SCHEMA; statements about materialized views; SHOW SESSION, WITH SESSION, and SET and RESET SESSION of other properties than `time_zone_id` and `max_recursion_depth`; TABLESAMPLE. So are the catalog `system`
-  and the tables of `information_schema` about roles and privileges.
+- **Read and refused.** These statements and clauses are NOT_SUPPORTED at their place, after a syntax error in them: GRANT, REVOKE, DENY, CREATE, DROP and SET ROLE, SHOW ROLES, SHOW GRANTS and their like,
+  SET AUTHORIZATION, AUTHORIZATION in CREATE SCHEMA, SHOW STATS, TABLESAMPLE. So are statements about materialized views, SHOW SESSION and WITH SESSION. SET and RESET SESSION take the properties `time_zone_id` and
+  `max_recursion_depth`, and refuse others. The catalog `system` and the tables of `information_schema` about roles and privileges are NOT_SUPPORTED too.
 - **Schemas** have no properties.
 - **ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` is of [Iceberg](stores-iceberg-upkeep.md#procedures-of-tables) and [Delta Lake](stores-delta.md), and fields of rows in ALTER TABLE are of
   Iceberg alone; what differs there is on those pages.
@@ -58,8 +58,8 @@ and {others} others.
   statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino. A call is replaced by what it
   computes, up to 1,000 parts: an argument that the function does not need is not computed, and does not fail, as it does in Trino.
 - **Maps** in PARTITION BY and INTERSECT ALL are told apart as everywhere; Trino ends with an internal error there.
-- **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can, but for those behind LATERAL with several rows of VALUES, a set operation
-  or OFFSET, which are refused as on Trino.
+- **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can.
+  Those behind LATERAL with several rows of VALUES, a set operation or OFFSET are refused as on Trino.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
 - **Codes.** `mod(7, 0)` is DIVISION_BY_ZERO and `round(2147483647, -1)` NUMERIC_VALUE_OUT_OF_RANGE here; Trino reports the internal errors "/ by zero" and "integer overflow".
   `date_add` of a date beyond its range and `DATE + INTERVAL` are INVALID_FUNCTION_ARGUMENT and NUMERIC_VALUE_OUT_OF_RANGE here, internal errors in Trino.
@@ -89,14 +89,14 @@ and {others} others.
 - **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence.
 - **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.
 - **CREATE TABLE AS** keeps lengths and precisions in memory, as in Trino, up to six digits of a second. Elsewhere it makes columns of `varchar`, `timestamp(6)` and `time(6)`, as Trino's Iceberg connector does.
-- **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL; Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
+- **`(a, b) IN (SELECT x, y ...)`** is NULL where the rows are equal but for a NULL. Trino takes two NULLs within rows for equal in the SELECT list and in the condition of DELETE, and not in the WHERE of a query.
 - **`GROUP BY ROLLUP (a) ... ORDER BY grouping(a)`** is sorted also where the SELECT list has a column `a`, which Trino refuses (INVALID_ARGUMENTS). A number in place of a `?` in GROUP BY or ORDER BY is one of a column, and to Trino a constant.
-- **Not here**, and NOT_SUPPORTED: maps whose keys hold maps, and subqueries that read a map of the query around them; `normalize` of columns of both sides in the ON of a join, in that of MERGE, and in comparisons with queries, since Spark does not know that it gives the same each time.
+- **Not here**, and NOT_SUPPORTED: maps whose keys hold maps, and subqueries that read a map of the query around them. So is `normalize` of columns of both sides in the ON of a join or MERGE, and in comparisons with queries: Spark does not know that its result is the same each time.
 """
 
 _KEPT_INTRODUCTION = """\
-Under `duplicates="trino"`, the default, the check for rows matched twice is exactly Trino's, with its oddities: it looks at the pair of
-target row and fired clause, and "no clause fired" counts as one of those. `duplicates="standard"` does the sensible thing instead.
+Under `duplicates="trino"`, the default, the check for rows matched twice is exactly Trino's, with its oddities. It looks at the pair of
+target row and fired clause, and "no clause fired" counts as one of those. The option `duplicates="standard"` does the sensible thing instead.
 """
 
 _PLANS = f"""\

@@ -55,7 +55,7 @@ class EmbeddedCatalog(GuardedCatalog, SqlCatalog):
     def __init__(self, name: str, **properties: str) -> None:
         self._local = threading.local()
         super().__init__(name, **properties)
-        # A catalog that nobody has closed closes its connections when it is collected.
+        # A catalog that was not closed closes its connections when it is collected.
         weakref.finalize(self, self.engine.dispose).atexit = False
 
     def commit_table(

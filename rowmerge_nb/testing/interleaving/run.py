@@ -63,9 +63,9 @@ def interleave(
     once, as the engine does.
 
     Args:
-        connector: a class or function that creates a connector over an empty store (with one
-            parameter, it gets an empty directory), or its name as ``module:name``; or a connector,
-            in which a table is created for every order and dropped.
+        connector: a class or function that creates a connector over an empty store, or its name as
+            ``module:name``. With one parameter, it gets an empty directory. Or a connector; a table
+            in it is created for every order, and dropped.
         first: the changes of the first statement: `Changes`, or a function from the rows read to
             `Changes`, as `upsert` returns.
         second: those of the second one.
