@@ -17,7 +17,7 @@ from rowmerge_nb.report.words.display_values import row_text, visible
 from rowmerge_nb.report.words.reasons import because_of, gist_of
 from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.operations import Operation
-from rowmerge_nb.trace.journeys import Fate, Join, told_journeys
+from rowmerge_nb.trace.journeys import Fate, JoinResult, told_journeys
 from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
@@ -310,7 +310,7 @@ def _about_row(
     row, why = _row(journey), gist_of(journey)
     if journey.source is not None:
         yield _about_partner(journey, journey.source)
-    if journey.join is Join.CHOSEN:
+    if journey.join is JoinResult.CHOSEN:
         yield _about_where(trace, journey.target or {}, "yes", why)
     else:
         takes = heads[journey.case_number] if journey.case_number >= 0 else "no clause"
@@ -323,7 +323,7 @@ def _about_row(
 
 
 def _about_partner(journey: Journey, source: Mapping[str, Any]) -> Question:
-    has_partner = journey.join is Join.MATCHED
+    has_partner = journey.join is JoinResult.MATCHED
     return Question(
         "join",
         f"Does the source row {_values(source)} have a partner in the target?",
@@ -356,7 +356,7 @@ def _about_conditions(journey: Journey, row: str) -> Iterator[Question]:
 
 def _about_repetition(trace: Trace, journey: Journey) -> Iterator[Question]:
     if (
-        journey.join is Join.MATCHED
+        journey.join is JoinResult.MATCHED
         and journey.operation in _CHANGES
         and trace.settings.duplicates != RepeatedMatches.NONE
     ):

@@ -31,7 +31,7 @@ ON: Final = "on"
 """The channel of ON in `PageSample.truths`; clauses use their numbers."""
 
 
-class Join(StrEnum):
+class JoinResult(StrEnum):
     """A row's result in the join; CHOSEN for rows selected by the WHERE of UPDATE or DELETE."""
 
     MATCHED = "matched"
@@ -116,7 +116,7 @@ class Journey:
     source_row: int | None
     source: Mapping[str, Any] | None
     target: Mapping[str, Any] | None
-    join: Join
+    join: JoinResult
     passed: tuple[int, ...]
     case_number: int
     clause: str
@@ -165,7 +165,7 @@ def untouched_journeys(trace: Trace) -> tuple[Journey, ...]:
             source_row=None,
             source=None,
             target=dict(zip(names, row, strict=True)),
-            join=Join.NOT_MATCHED_BY_SOURCE,
+            join=JoinResult.NOT_MATCHED_BY_SOURCE,
             passed=(),
             case_number=NO_CLAUSE,
             clause="",
@@ -206,7 +206,7 @@ def _of_pages(
         zip(sides_of(pages), cases.tolist(), strict=True)
     ):
         end = start + pages.produced[index]
-        join = Join(joins[index]) if merged else Join.CHOSEN
+        join = JoinResult(joins[index]) if merged else JoinResult.CHOSEN
         clause = clauses.get(number)
         sides = {"source": source, "target": target}
         verdicts = tuple(_verdicts(trace, pages, index, join, number, sides))
@@ -227,7 +227,7 @@ def _of_pages(
             page_row=order[index],
             barred=(
                 _barred(trace.join.on, source)
-                if join is Join.NOT_MATCHED and source is not None
+                if join is JoinResult.NOT_MATCHED and source is not None
                 else None
             ),
         )
@@ -253,11 +253,11 @@ def journey_columns(trace: Trace) -> dict[str, list[Any]]:
 
 
 def _columns_of(trace: Trace, pages: PageSample) -> dict[str, list[Any]]:
-    joins, cases = [Join.CHOSEN], np.zeros(pages.before.num_rows, np.int64)
+    joins, cases = [JoinResult.CHOSEN], np.zeros(pages.before.num_rows, np.int64)
     join_of_row = np.zeros(pages.before.num_rows, np.int64)
     if trace.kind == "MERGE":
         names, join_of_row = np.unique(joins_of(pages), return_inverse=True)
-        joins, cases = [Join(name) for name in names], case_numbers(pages)
+        joins, cases = [JoinResult(name) for name in names], case_numbers(pages)
     codes = join_of_row * (cases.max() + 2) + cases - NO_CLAUSE
     _, first, path_of_row = np.unique(codes, return_index=True, return_inverse=True)
     paths = [(joins[join_of_row[row]], int(cases[row])) for row in first.tolist()]
@@ -336,7 +336,7 @@ def _side_columns(pages: PageSample, side: str) -> dict[str, list[Any]]:
     }
 
 
-def _passed(trace: Trace, join: Join, case: int) -> tuple[int, ...]:
+def _passed(trace: Trace, join: JoinResult, case: int) -> tuple[int, ...]:
     """Return the clauses whose conditions were evaluated for a row and were not true."""
     return tuple(
         clause.number
@@ -424,8 +424,8 @@ def joins_of(pages: PageSample) -> npt.NDArray[np.str_]:
 
     return np.select(
         [~is_there("target"), is_there("source")],
-        [Join.NOT_MATCHED, Join.MATCHED],
-        Join.NOT_MATCHED_BY_SOURCE,
+        [JoinResult.NOT_MATCHED, JoinResult.MATCHED],
+        JoinResult.NOT_MATCHED_BY_SOURCE,
     )
 
 
@@ -445,13 +445,13 @@ class WhenClause(Protocol):
         """Whether it is WHEN NOT MATCHED BY SOURCE."""
 
 
-def join_of_clause(clause: WhenClause) -> Join | None:
+def join_of_clause(clause: WhenClause) -> JoinResult | None:
     """Return the rows that a clause applies to; None for the record of "no clause"."""
     if clause.number < 0 or clause.matched is None:
         return None
     if clause.matched:
-        return Join.MATCHED
-    return Join.NOT_MATCHED_BY_SOURCE if clause.by_source else Join.NOT_MATCHED
+        return JoinResult.MATCHED
+    return JoinResult.NOT_MATCHED_BY_SOURCE if clause.by_source else JoinResult.NOT_MATCHED
 
 
 _PASSED: Final = frozenset({Fate.FALSE, Fate.UNKNOWN, Fate.NOT_TRUE})
@@ -462,7 +462,7 @@ def _verdicts(
     trace: Trace,
     pages: PageSample,
     index: int,
-    join: Join,
+    join: JoinResult,
     case: int,
     sides: Mapping[str, Mapping[str, Any] | None],
 ) -> Iterator[Verdict]:

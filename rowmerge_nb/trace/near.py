@@ -10,7 +10,7 @@ from typing import Any
 from rowmerge_nb.trace.page_samples import Answer
 
 
-class Difference(StrEnum):
+class KeyDifference(StrEnum):
     """A difference between two key values; removing one of the first six makes them equal."""
 
     LEADING_BLANKS = "leading blanks"
@@ -47,7 +47,7 @@ class Separation:
     """The differences in one key."""
 
     term: int
-    kinds: tuple[Difference, ...]
+    kinds: tuple[KeyDifference, ...]
 
 
 @dataclass(frozen=True)
@@ -73,19 +73,19 @@ class NearRow:
     taken: bool = False
 
     @property
-    def kinds(self) -> tuple[Difference, ...]:
+    def kinds(self) -> tuple[KeyDifference, ...]:
         """The distinct differences."""
         differences = {
             difference for separation in self.separations for difference in separation.kinds
         }
-        return tuple(difference for difference in Difference if difference in differences)
+        return tuple(difference for difference in KeyDifference if difference in differences)
 
 
 @dataclass(frozen=True)
 class NearCount:
     """The number of rows that would match but for these differences."""
 
-    kinds: tuple[Difference, ...]
+    kinds: tuple[KeyDifference, ...]
     rows: int
 
 

@@ -18,7 +18,7 @@ from rowmerge_nb.report.plain_text import render_text
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.trace.clause_record import Term
 from rowmerge_nb.trace.journeys import journeys_of
-from rowmerge_nb.trace.near import Difference, NearKeys, NearRow, NearSide, NearTerm, Separation
+from rowmerge_nb.trace.near import KeyDifference, NearKeys, NearRow, NearSide, NearTerm, Separation
 from rowmerge_nb.trace.page_samples import AskedRows
 from tests.report.building import ROWS, Joined, Setup, merge_trace
 from tests.report.traces import updatable_trace
@@ -174,7 +174,7 @@ def test_a_null_that_prevents_a_match_of_a_source_row_is_named(on: Term | None, 
 
 
 def test_near_keys_of_an_unmatched_row_are_among_its_reasons() -> None:
-    found = NearRow(3, {}, ("Ed",), ("ed",), (Separation(0, (Difference.CASE,)),), alike=1)
+    found = NearRow(3, {}, ("Ed",), ("ed",), (Separation(0, (KeyDifference.CASE,)),), alike=1)
     near = NearKeys((NearTerm("t.customer = s.customer"),), NearSide(7, 3, (found,)))
     report = build_report(with_parts(merge_trace(), samples={"near_misses": near}))
     assert report.journeys is not None

@@ -14,7 +14,7 @@ from rowmerge_nb.report.words.near_sentences import is_likely_mistake, near_sent
 from rowmerge_nb.trace.error_record import ErrorRecord
 from rowmerge_nb.trace.join_record import JoinRecord
 from rowmerge_nb.trace.near import (
-    Difference,
+    KeyDifference,
     NearCount,
     NearKeys,
     NearRow,
@@ -30,7 +30,7 @@ ONE = (NearTerm("t.k = s.k"),)
 TWO = (NearTerm("t.k = s.k"), NearTerm("t.n\n = s.n"), NearTerm("t.r = 'EU'", key=False))
 
 
-def row(key: Any, nearest: Any, *kinds: Difference, **more: Any) -> NearRow:
+def row(key: Any, nearest: Any, *kinds: KeyDifference, **more: Any) -> NearRow:
     separations = (Separation(0, kinds),) if kinds else ()
     return NearRow(3, {"k": key}, (key,), (nearest,), separations, **{"alike": 1, **more})
 
@@ -48,12 +48,12 @@ def test_a_statement_that_failed_first_has_no_near_keys() -> None:
     assert "near=True" not in str(caught.value.hint)
 
 
-BLANK = row("Dave ", "Dave", Difference.TRAILING_BLANKS)
-CASE = row("ed", "Ed", Difference.CASE)
-LETTER = row("Karol", "Carol", Difference.LETTER)
-OTHER = row("ED", "eD", Difference.CASE)
-TAKEN = row("Zoe", "zoe", Difference.CASE, taken=True)
-STRANGE = row("Dave\u00a0", "Dave", Difference.TRAILING_BLANKS)
+BLANK = row("Dave ", "Dave", KeyDifference.TRAILING_BLANKS)
+CASE = row("ed", "Ed", KeyDifference.CASE)
+LETTER = row("Karol", "Carol", KeyDifference.LETTER)
+OTHER = row("ED", "eD", KeyDifference.CASE)
+TAKEN = row("Zoe", "zoe", KeyDifference.CASE, taken=True)
+STRANGE = row("Dave\u00a0", "Dave", KeyDifference.TRAILING_BLANKS)
 
 
 @pytest.mark.parametrize(
@@ -92,16 +92,16 @@ def traced(*rows: NearRow, **more: Any) -> Trace:
 @pytest.mark.parametrize(
     ("found", "likely"),
     [
-        (row("a ", "a", Difference.TRAILING_BLANKS), True),
-        (row("a ", "A", Difference.TRAILING_BLANKS, Difference.CASE), True),
-        (row("é", "e\u0301", Difference.UNICODE_FORM), True),
-        (row("07", "7", Difference.NUMBER, taken=True), True),
-        (row(None, None, Difference.NULL), True),
-        (row("Karol", "Carol", Difference.LETTER), True),
-        (row("Karol", "Carol", Difference.LETTER, taken=True), False),
-        (row("a", "b", Difference.VALUE), False),
-        (row(None, "b", Difference.NULL), False),
-        (row("a ", "a", Difference.TRAILING_BLANKS, answers=(Answer.FALSE,)), False),
+        (row("a ", "a", KeyDifference.TRAILING_BLANKS), True),
+        (row("a ", "A", KeyDifference.TRAILING_BLANKS, KeyDifference.CASE), True),
+        (row("é", "e\u0301", KeyDifference.UNICODE_FORM), True),
+        (row("07", "7", KeyDifference.NUMBER, taken=True), True),
+        (row(None, None, KeyDifference.NULL), True),
+        (row("Karol", "Carol", KeyDifference.LETTER), True),
+        (row("Karol", "Carol", KeyDifference.LETTER, taken=True), False),
+        (row("a", "b", KeyDifference.VALUE), False),
+        (row(None, "b", KeyDifference.NULL), False),
+        (row("a ", "a", KeyDifference.TRAILING_BLANKS, answers=(Answer.FALSE,)), False),
         (row("a", "a", answers=(Answer.UNKNOWN,)), False),
         (NearRow(1, {}, ("x",)), False),
     ],
@@ -119,9 +119,9 @@ def test_a_report_names_a_likely_mistake(found: NearRow, likely: bool) -> None:
             row(
                 " a\ufeff",
                 "A",
-                Difference.LEADING_BLANKS,
-                Difference.TRAILING_BLANKS,
-                Difference.CASE,
+                KeyDifference.LEADING_BLANKS,
+                KeyDifference.TRAILING_BLANKS,
+                KeyDifference.CASE,
             ),
             (
                 "Source row 3 (' a\\ufeff') would match target row 'A' without leading and trailing blanks (U+FEFF ZERO WIDTH NO-BREAK SPACE)"
@@ -129,11 +129,11 @@ def test_a_report_names_a_likely_mistake(found: NearRow, likely: bool) -> None:
             ),
         ),
         (
-            row("a ", "a", Difference.TRAILING_BLANKS, alike=12),
+            row("a ", "a", KeyDifference.TRAILING_BLANKS, alike=12),
             "Source row 3 ('a ') would match target row 'a', one of 12, without trailing blanks.",
         ),
         (
-            row("Karol", "Carol", Difference.LETTER),
+            row("Karol", "Carol", KeyDifference.LETTER),
             "Source row 3 ('Karol') differs from target row 'Carol' by one letter.",
         ),
         (
@@ -141,7 +141,7 @@ def test_a_report_names_a_likely_mistake(found: NearRow, likely: bool) -> None:
             "Source row ('x'): no key of the target is near, that is the same but for blanks, case, writing or one letter.",
         ),
         (
-            NearRow(1, {}, (None,), None, (Separation(0, (Difference.NULL,)),)),
+            NearRow(1, {}, (None,), None, (Separation(0, (KeyDifference.NULL,)),)),
             "Source row 1 (NULL) has NULL in t.k = s.k, which equals nothing.",
         ),
     ],
@@ -154,17 +154,17 @@ def test_a_row_is_described_in_a_sentence(found: NearRow, said: str) -> None:
     ("separations", "answers", "said"),
     [
         (
-            (Separation(1, (Difference.VALUE,)),),
+            (Separation(1, (KeyDifference.VALUE,)),),
             (Answer.TRUE,),
             "differs from target row ('a', 2) by another value, in t.n = s.n.",
         ),
         (
-            (Separation(1, (Difference.NULL,)),),
+            (Separation(1, (KeyDifference.NULL,)),),
             (Answer.TRUE,),
             "has the other keys of target row ('a', 2), and NULL equals nothing, in t.n = s.n.",
         ),
         (
-            (Separation(0, (Difference.CASE,)),),
+            (Separation(0, (KeyDifference.CASE,)),),
             (Answer.UNKNOWN,),
             "would match target row ('a', 2) in the same case, in t.k = s.k, but t.r = 'EU' is unknown for it.",
         ),
@@ -193,7 +193,7 @@ def test_a_table_shows_the_first_rows_and_the_limit() -> None:
                 {"k": f"a{i} "},
                 (f"a{i} ",),
                 (f"a{i}",),
-                (Separation(0, (Difference.TRAILING_BLANKS,)),),
+                (Separation(0, (KeyDifference.TRAILING_BLANKS,)),),
             )
             for i in range(70)
         )
@@ -213,7 +213,7 @@ def test_markup_in_keys_and_conditions_is_text() -> None:
         {"<i>": "<b> "},
         ("<b> ",),
         ("<b>",),
-        (Separation(0, (Difference.TRAILING_BLANKS,)),),
+        (Separation(0, (KeyDifference.TRAILING_BLANKS,)),),
         (Answer.FALSE,),
         1,
     )
@@ -242,9 +242,10 @@ def test_counts_have_grouped_digits_and_unsearched_differences_are_named() -> No
         (),
         (
             NearCount(
-                (Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS, Difference.CASE), 312
+                (KeyDifference.LEADING_BLANKS, KeyDifference.TRAILING_BLANKS, KeyDifference.CASE),
+                312,
             ),
-            NearCount((Difference.LETTER,), 1),
+            NearCount((KeyDifference.LETTER,), 1),
         ),
     )
     near = NearKeys(ONE, side, NearSide(5, 0))
@@ -257,7 +258,7 @@ def test_counts_have_grouped_digits_and_unsearched_differences_are_named() -> No
 
 
 def test_a_very_long_key_is_cut() -> None:
-    found = row("x" * 1_000_000 + " ", "x" * 1_000_000, Difference.TRAILING_BLANKS)
+    found = row("x" * 1_000_000 + " ", "x" * 1_000_000, KeyDifference.TRAILING_BLANKS)
     assert len(near_sentence(found, ONE, "source")) < 200
 
 

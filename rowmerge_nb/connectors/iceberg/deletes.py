@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import (
         DeleteFile,
-        Field,
+        IcebergField,
         IcebergSplit,
         IcebergTableHandle,
     )
@@ -68,7 +68,7 @@ def _positions(file: object, delete: DeleteFile, path: str, rows: int) -> Iterat
 class EqualityDeletes:
     """Deletes of rows whose columns equal those of a row in a delete file; NULL equals NULL."""
 
-    def __init__(self, fields: Sequence[Field], rows: Sequence[pa.Array]) -> None:
+    def __init__(self, fields: Sequence[IcebergField], rows: Sequence[pa.Array]) -> None:
         self.fields = tuple(fields)
         self._rows = rows
 

@@ -15,16 +15,16 @@ from rowmerge_nb.spi.uuids import uuid_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField
 
 _ID: Final = "PARQUET:field_id"
 
 
-def file_schema(fields: Sequence[Field]) -> pa.Schema:
+def file_schema(fields: Sequence[IcebergField]) -> pa.Schema:
     return pa.schema([_arrow_field(field) for field in fields])
 
 
-def _arrow_field(field: Field, name: str | None = None) -> pa.Field:
+def _arrow_field(field: IcebergField, name: str | None = None) -> pa.Field:
     return pa.field(
         name or field.name,
         _arrow_type(field),
@@ -33,7 +33,7 @@ def _arrow_field(field: Field, name: str | None = None) -> pa.Field:
     )
 
 
-def _arrow_type(field: Field) -> pa.DataType:
+def _arrow_type(field: IcebergField) -> pa.DataType:
     if field.type_name == "struct":
         return pa.struct([_arrow_field(part) for part in field.fields])
     if field.type_name == "list":
@@ -47,7 +47,7 @@ def _arrow_type(field: Field) -> pa.DataType:
     return field.type.arrow
 
 
-def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table:
+def for_file(page: Page, schema: pa.Schema, fields: Sequence[IcebergField]) -> pa.Table:
     """Convert a page to the schema of data files; CONSTRAINT_VIOLATION for a required NULL, or a
     fixed value of another length.
     """
@@ -60,7 +60,7 @@ def for_file(page: Page, schema: pa.Schema, fields: Sequence[Field]) -> pa.Table
 
 def _stored(
     values: pa.Array,
-    field: Field,
+    field: IcebergField,
     file_type: pa.DataType,
     path: str,
     outside: pa.Array | None = None,
@@ -97,7 +97,7 @@ def _stored(
     return _plain(values, field, file_type, path)
 
 
-def _plain(values: pa.Array, field: Field, file_type: pa.DataType, path: str) -> pa.Array:
+def _plain(values: pa.Array, field: IcebergField, file_type: pa.DataType, path: str) -> pa.Array:
     if field.type_name == "uuid":
         values, storage_type = _fixed_uuids(values), pa.binary(16)
     else:
@@ -143,7 +143,7 @@ def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what:
         )
 
 
-def _require_length(values: pa.Array, field: Field, path: str) -> None:
+def _require_length(values: pa.Array, field: IcebergField, path: str) -> None:
     wrong = pc.not_equal(pc.binary_length(values), field.length)
     index = pc.index(wrong, value=True).as_py()
     if index >= 0:

@@ -32,7 +32,7 @@ PATH_ID, POSITION_ID = 2_147_483_546, 2_147_483_545
 
 
 @dataclass(frozen=True)
-class Field:
+class IcebergField:
     """A column of the table's schema, or a part of a nested one.
 
     Args:
@@ -47,14 +47,14 @@ class Field:
     type_name: str
     required: bool = False
     default: Any = None
-    fields: tuple[Field, ...] = ()
+    fields: tuple[IcebergField, ...] = ()
     comment: str | None = None
     length: int | None = None
     write_default: Any = None
 
 
-ROW_ID = Field(2_147_483_540, "_row_id", BIGINT, "long")
-LAST_UPDATED = Field(2_147_483_539, "_last_updated_sequence_number", BIGINT, "long")
+ROW_ID = IcebergField(2_147_483_540, "_row_id", BIGINT, "long")
+LAST_UPDATED = IcebergField(2_147_483_539, "_last_updated_sequence_number", BIGINT, "long")
 LINEAGE = (ROW_ID, LAST_UPDATED)
 """The reserved columns of version 3 that files have whose rows were in other files before."""
 
@@ -66,7 +66,7 @@ field.
 
 @dataclass(frozen=True)
 class IcebergColumn(ColumnHandle):
-    field: Field
+    field: IcebergField
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     format_version: int
     schema_id: int
     spec_id: int
-    fields: tuple[Field, ...]
+    fields: tuple[IcebergField, ...]
     partitioning: tuple[PartitionField, ...]
     properties: Mapping[str, str]
     sql_properties: Mapping[str, Any]
@@ -149,7 +149,7 @@ class IcebergTableHandle(ConnectorTableHandle):
     sorted_by: tuple[tuple[int, bool, bool], ...] = ()
 
     @property
-    def lineage(self) -> tuple[Field, ...]:
+    def lineage(self) -> tuple[IcebergField, ...]:
         """The columns of row lineage, unless the table has columns of these names."""
         names = {f.name.lower() for f in self.fields}
         has_lineage = self.format_version >= 3 and names.isdisjoint(f.name for f in LINEAGE)
@@ -234,7 +234,7 @@ class DeleteFile:
     path: str
     content: str
     whole: bool = False
-    fields: tuple[Field, ...] = ()
+    fields: tuple[IcebergField, ...] = ()
     vector: tuple[int, int] | None = None
     file: ReadFile | None = field(default=None, compare=False)
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.connectors.iceberg.default_values import value_of
-from rowmerge_nb.connectors.iceberg.handles import Field
+from rowmerge_nb.connectors.iceberg.handles import IcebergField
 from rowmerge_nb.connectors.iceberg.version_three import VERSION
 from rowmerge_nb.spi import ColumnMetadata, Type
 from rowmerge_nb.spi.types import (
@@ -53,16 +53,16 @@ _READ: Final = {
 }
 
 
-def fields_of(schema: Schema, table: object) -> tuple[Field, ...]:
+def fields_of(schema: Schema, table: object) -> tuple[IcebergField, ...]:
     """Return the columns of a schema, or raise NOT_SUPPORTED."""
     return tuple(field_of(field, field.name, table) for field in schema.fields)
 
 
-def field_of(field: NestedField, path: str, table: object) -> Field:
+def field_of(field: NestedField, path: str, table: object) -> IcebergField:
     from pyiceberg import types as t
     from pyiceberg.conversions import from_json
 
-    iceberg_type, parts, length = field.field_type, tuple[Field, ...](), None
+    iceberg_type, parts, length = field.field_type, tuple[IcebergField, ...](), None
     if isinstance(iceberg_type, t.StructType):
         parts = tuple(field_of(part, f"{path}.{part.name}", table) for part in iceberg_type.fields)
         word, sql = "struct", row_of((part.name, part.type) for part in parts)
@@ -93,7 +93,7 @@ def field_of(field: NestedField, path: str, table: object) -> Field:
         else default
         for default in (field.initial_default, field.write_default)
     )
-    return Field(
+    return IcebergField(
         field.field_id,
         field.name,
         sql,

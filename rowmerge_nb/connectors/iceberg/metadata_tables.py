@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
-    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField
 
 
 Row = tuple[Any, ...]
@@ -420,7 +420,7 @@ def _bound(schema: Schema, number: int, encoded: Mapping[int, bytes]) -> Any:
     return str(_value(iceberg_type, value)) if str(iceberg_type) == "uuid" else value
 
 
-def _primitives(field: Field) -> Iterator[Field]:
+def _primitives(field: IcebergField) -> Iterator[IcebergField]:
     if field.fields or field.type_name in {"struct", "list", "map"}:
         for part in field.fields:
             yield from _primitives(part)

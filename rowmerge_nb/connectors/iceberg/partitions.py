@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.partitioning import PartitionSpec
 
-    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MOST: Final = 2**31 - 1
@@ -42,12 +42,12 @@ _PERIODS: Final = {"year", "month", "day", "hour"}
 
 
 def partitioning_of(
-    spec: PartitionSpec, fields: Sequence[Field], table: object
+    spec: PartitionSpec, fields: Sequence[IcebergField], table: object
 ) -> tuple[PartitionField, ...]:
     return tuple(_partition_field(part, fields, table) for part in spec.fields)
 
 
-def _partition_field(part: Any, fields: Sequence[Field], table: object) -> PartitionField:
+def _partition_field(part: Any, fields: Sequence[IcebergField], table: object) -> PartitionField:
     name, _, rest = str(part.transform).partition("[")
     path = _path_to(part.source_id, fields)
     if name not in {"identity", "bucket", "truncate", "void", *_PERIODS} or (
@@ -70,7 +70,7 @@ def _partition_field(part: Any, fields: Sequence[Field], table: object) -> Parti
     )
 
 
-def _path_to(field_id: int, fields: Sequence[Field]) -> tuple[int, ...] | None:
+def _path_to(field_id: int, fields: Sequence[IcebergField]) -> tuple[int, ...] | None:
     for index, field in enumerate(fields):
         if field.id == field_id:
             return (index,)

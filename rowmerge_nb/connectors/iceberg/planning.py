@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-    from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField, IcebergTableHandle
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576
@@ -258,7 +258,7 @@ class DeleteIndex:
             file=_read_file(file),
         )
 
-    def _field(self, number: int, path: str) -> Field:
+    def _field(self, number: int, path: str) -> IcebergField:
         for column in self._handle.fields:
             if column.id == number:
                 return column
@@ -481,7 +481,7 @@ def _partition_path(table: Table, file: DataFile) -> str:
     return spec.partition_to_path(file.partition, schema)
 
 
-def _constants(spec: Any, fields: Sequence[Field]) -> dict[int, int]:
+def _constants(spec: Any, fields: Sequence[IcebergField]) -> dict[int, int]:
     field_ids = {field.id for field in fields}
     return {
         part.source_id: index

@@ -18,7 +18,7 @@ from rowmerge_nb.spi.uuids import uuid_texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField
 
 _ID: Final = b"PARQUET:field_id"
 
@@ -29,7 +29,7 @@ class FileField:
     parent row.
     """
 
-    field: Field
+    field: IcebergField
     name: str | None
     index: int = -1
     parts: tuple[FileField, ...] = ()
@@ -97,7 +97,7 @@ def nulls_of(column: pa.Array) -> pa.Array | None:
     return pc.is_null(column) if column.null_count else None
 
 
-def _primitive(field: Field, column: pa.Array) -> pa.Array:
+def _primitive(field: IcebergField, column: pa.Array) -> pa.Array:
     source_type, arrow_type = column.type, field.type.arrow
     if isinstance(source_type, pa.BaseExtensionType):
         column = column.storage
@@ -123,7 +123,7 @@ def _primitive(field: Field, column: pa.Array) -> pa.Array:
     return column.cast(arrow_type, safe=not pa.types.is_timestamp(source_type))
 
 
-def constant(field: Field, value: Any, rows: int) -> pa.Array:
+def constant(field: IcebergField, value: Any, rows: int) -> pa.Array:
     arrow_type = field.type.arrow
     if value is None:
         return pa.nulls(rows, arrow_type)
@@ -140,7 +140,7 @@ def constant(field: Field, value: Any, rows: int) -> pa.Array:
 
 
 def find_fields(
-    fields: Sequence[Field], schema: pa.Schema, mapping: str | None, location: str
+    fields: Sequence[IcebergField], schema: pa.Schema, mapping: str | None, location: str
 ) -> tuple[FileField, ...]:
     """Match fields to a file's columns; ICEBERG_BAD_DATA without field ids and name mapping."""
     if any(field.metadata and _ID in field.metadata for field in schema):
@@ -174,7 +174,7 @@ def _parts(arrow_type: pa.DataType) -> list[pa.Field]:
 
 
 def _match(
-    field: Field, candidates: list[pa.Field], id_of: Callable[[pa.Field], int | None]
+    field: IcebergField, candidates: list[pa.Field], id_of: Callable[[pa.Field], int | None]
 ) -> FileField:
     for index, candidate in enumerate(candidates):
         if id_of(candidate) == field.id:
@@ -184,7 +184,7 @@ def _match(
 
 
 def _inside(
-    field: Field, column: pa.Field, id_of: Callable[[pa.Field], int | None]
+    field: IcebergField, column: pa.Field, id_of: Callable[[pa.Field], int | None]
 ) -> tuple[FileField, ...]:
     parts = _parts(column.type)
     if field.type_name == "struct":
@@ -196,7 +196,7 @@ def _inside(
 
 
 def _by_name(
-    field: Field, candidates: list[pa.Field], mapping: list[Mapping[str, Any]]
+    field: IcebergField, candidates: list[pa.Field], mapping: list[Mapping[str, Any]]
 ) -> FileField:
     entry = next((entry for entry in mapping if entry.get("field-id") == field.id), None)
     names = entry["names"] if entry is not None else ()
@@ -212,7 +212,7 @@ def _by_name(
 
 
 def _parts_by_name(
-    field: Field, parent: pa.Field, mapping: list[Mapping[str, Any]]
+    field: IcebergField, parent: pa.Field, mapping: list[Mapping[str, Any]]
 ) -> tuple[FileField, ...]:
     parts = _parts(parent.type)
     if field.type_name == "struct":

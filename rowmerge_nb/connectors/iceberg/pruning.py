@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.schema import Schema
 
-    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField
     from rowmerge_nb.connectors.iceberg.projection import FileField
 
 _MOST_REAL: Final = float(np.finfo(np.float32).max)
@@ -28,7 +28,9 @@ minimum and maximum are used.
 """
 
 
-def domains_by_id(constraint: Constraint, fields: tuple[Field, ...]) -> dict[int, ColumnDomain]:
+def domains_by_id(
+    constraint: Constraint, fields: tuple[IcebergField, ...]
+) -> dict[int, ColumnDomain]:
     return {
         field.id: constraint.domains[field.name]
         for field in fields

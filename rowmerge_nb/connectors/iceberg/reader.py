@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.iceberg.handles import Field, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField, IcebergTableHandle
 
 PAGE_ROWS: Final = 65_536
 
@@ -230,7 +230,7 @@ def _lineage(file_field: FileField, split: IcebergSplit) -> Callable[[Any, int, 
 
 
 def _values(file_field: FileField, split: IcebergSplit) -> Callable[[Any, int, int], pa.Array]:
-    field: Field = file_field.field
+    field: IcebergField = file_field.field
     if field in LINEAGE:
         return _lineage(file_field, split)
     if file_field.name is None:

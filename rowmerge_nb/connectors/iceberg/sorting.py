@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.sorting import SortField, SortOrder
 
-    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField
 
 _KEY: Final = re.compile(
     r'\s*(?:"(?P<quoted>(?:""|[^"])*)"|(?P<plain>[a-z_][a-z0-9_]*))'
@@ -135,7 +135,9 @@ def shown_keys(table: Table) -> tuple[SortKey, ...]:
     return tuple(keys)
 
 
-def keys_of(keys: Sequence[SortKey], fields: Sequence[Field]) -> tuple[tuple[int, bool, bool], ...]:
+def keys_of(
+    keys: Sequence[SortKey], fields: Sequence[IcebergField]
+) -> tuple[tuple[int, bool, bool], ...]:
     """Return each key's column index, descending flag and NULLS FIRST flag."""
     names = [field.name for field in fields]
     return tuple((names.index(key.name), key.descending, key.nulls_first) for key in keys)

@@ -64,7 +64,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.handles import (
         DataFileRef,
-        Field,
+        IcebergField,
         IcebergSplit,
         IcebergTableHandle,
     )
@@ -251,7 +251,7 @@ class IcebergPageSink(PartitionedSink[FileWriter]):
         table: IcebergTableHandle,
         prefix: str,
         presence: Presence | None = None,
-        lineage: tuple[Field, ...] = (),
+        lineage: tuple[IcebergField, ...] = (),
     ) -> None:
         super().__init__(target_bytes(table.properties), partitioned=bool(table.partitioning))
         self._table = table

@@ -31,7 +31,7 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import has_subquery, is_deterministic, walk
-from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, Join, case_numbers, join_of_clause, joins_of
+from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, JoinResult, case_numbers, join_of_clause, joins_of
 from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ def _conditions(
     assert isinstance(analysis, MergeAnalysis)
     joins, cases = joins_of(pages), case_numbers(pages)
     if analysis.on.condition is not None:
-        yield ON, (analysis.on.condition, joins == Join.MATCHED)
+        yield ON, (analysis.on.condition, joins == JoinResult.MATCHED)
     for clause in analysis.clauses:
         if clause.condition is not None and clause.condition.condition is not None:
             reached = (joins == join_of_clause(clause)) & (

@@ -43,7 +43,7 @@ from rowmerge_nb.report.words.side_names import names_in, with_side_names
 from rowmerge_nb.spi.operations import Operation
 from rowmerge_nb.spi.types import is_number
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.journeys import Fate, Join, TermTruth, journeys_of, told_journeys
+from rowmerge_nb.trace.journeys import Fate, JoinResult, TermTruth, journeys_of, told_journeys
 from rowmerge_nb.trace.node_records import ScanFacts
 from rowmerge_nb.trace.page_samples import Answer
 from rowmerge_nb.trace.samples import count_row_ids, rows_of
@@ -62,10 +62,10 @@ FORMAT: Final = "rowmerge_nb explorer 1"
 MOST_ROWS: Final = 30
 """The maximum number of rows that are shown."""
 _GROUPS: Final = {
-    Join.MATCHED: "matched",
-    Join.NOT_MATCHED: "not matched",
-    Join.NOT_MATCHED_BY_SOURCE: "only in the target",
-    Join.CHOSEN: "chosen by WHERE",
+    JoinResult.MATCHED: "matched",
+    JoinResult.NOT_MATCHED: "not matched",
+    JoinResult.NOT_MATCHED_BY_SOURCE: "only in the target",
+    JoinResult.CHOSEN: "chosen by WHERE",
 }
 _ALONE: Final = (
     "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."

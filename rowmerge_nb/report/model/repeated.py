@@ -13,8 +13,8 @@ from rowmerge_nb.report.model.placing import BY_ORDER, DELETE_AND_INSERT
 from rowmerge_nb.report.words.display_values import cell, with_ends
 from rowmerge_nb.spi.operations import Era, Operation
 from rowmerge_nb.trace.join_record import MatchPattern
-from rowmerge_nb.trace.journeys import NO_CLAUSE, Join, case_numbers, joins_of, journeys_at
-from rowmerge_nb.trace.near import Difference
+from rowmerge_nb.trace.journeys import NO_CLAUSE, JoinResult, case_numbers, joins_of, journeys_at
+from rowmerge_nb.trace.near import KeyDifference
 from rowmerge_nb.trace.verdicts import STANDARD, TRINO, MatchedClauses
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def _matched(trace: Trace, numbers: Sequence[int]) -> Journey | None:
     if pages is None:
         return None
     journeys = journeys_at(
-        trace, (joins_of(pages) == Join.MATCHED) & np.isin(case_numbers(pages), numbers), 1
+        trace, (joins_of(pages) == JoinResult.MATCHED) & np.isin(case_numbers(pages), numbers), 1
     )
     return journeys[0] if journeys else None
 
@@ -239,7 +239,7 @@ def _unequal(trace: Trace) -> str:
         if (
             row.nearest is not None
             and row.kinds
-            and set(row.kinds) <= {Difference.TRAILING_BLANKS, Difference.CASE}
+            and set(row.kinds) <= {KeyDifference.TRAILING_BLANKS, KeyDifference.CASE}
         ):
             key, nearest = (
                 cell(with_ends(side if len(side) > 1 else side[0]), _ROOM).text

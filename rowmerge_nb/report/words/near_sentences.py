@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.words import join, number, plural
 from rowmerge_nb.report.words.display_values import cell, visible
-from rowmerge_nb.trace.near import Difference
+from rowmerge_nb.trace.near import KeyDifference
 from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
@@ -18,21 +18,21 @@ if TYPE_CHECKING:
 
 _VALUES: Final = 32
 _WITHOUT: Final = {
-    Difference.LEADING_BLANKS: "without leading blanks",
-    Difference.TRAILING_BLANKS: "without trailing blanks",
-    Difference.CASE: "in the same case",
-    Difference.UNICODE_FORM: "in the same Unicode form",
-    Difference.NUMBER: "as a number",
-    Difference.TIME_ZONE: "in the same time zone",
-    Difference.NULL: "if NULL were equal to NULL",
+    KeyDifference.LEADING_BLANKS: "without leading blanks",
+    KeyDifference.TRAILING_BLANKS: "without trailing blanks",
+    KeyDifference.CASE: "in the same case",
+    KeyDifference.UNICODE_FORM: "in the same Unicode form",
+    KeyDifference.NUMBER: "as a number",
+    KeyDifference.TIME_ZONE: "in the same time zone",
+    KeyDifference.NULL: "if NULL were equal to NULL",
 }
-_BLANKS: Final = {Difference.LEADING_BLANKS, Difference.TRAILING_BLANKS}
+_BLANKS: Final = {KeyDifference.LEADING_BLANKS, KeyDifference.TRAILING_BLANKS}
 _SHORT: Final = {
-    Difference.LETTER: "one letter",
-    Difference.VALUE: "another value",
-    Difference.NULL: "NULL, which equals nothing",
-    Difference.NUMBER: "the writing of a number",
-    Difference.TIME_ZONE: "the time zone of the same clock",
+    KeyDifference.LETTER: "one letter",
+    KeyDifference.VALUE: "another value",
+    KeyDifference.NULL: "NULL, which equals nothing",
+    KeyDifference.NUMBER: "the writing of a number",
+    KeyDifference.TIME_ZONE: "the time zone of the same clock",
 }
 
 
@@ -48,12 +48,12 @@ def is_likely_mistake(row: NearRow) -> bool:
         or any(answer is not Answer.TRUE for answer in row.answers)
     ):
         return False
-    if row.kinds == (Difference.LETTER,):
+    if row.kinds == (KeyDifference.LETTER,):
         return not row.taken
-    return _would_match(row.kinds) and (Difference.NULL not in row.kinds or _both_null(row))
+    return _would_match(row.kinds) and (KeyDifference.NULL not in row.kinds or _both_null(row))
 
 
-def _would_match(kinds: tuple[Difference, ...]) -> bool:
+def _would_match(kinds: tuple[KeyDifference, ...]) -> bool:
     return all(difference in _WITHOUT for difference in kinds)
 
 
@@ -64,10 +64,10 @@ def _both_null(row: NearRow) -> bool:
 
 
 _FUNCTIONS: Final = {
-    Difference.UNICODE_FORM: "normalize",
-    Difference.LEADING_BLANKS: "trim",
-    Difference.TRAILING_BLANKS: "trim",
-    Difference.CASE: "lower",
+    KeyDifference.UNICODE_FORM: "normalize",
+    KeyDifference.LEADING_BLANKS: "trim",
+    KeyDifference.TRAILING_BLANKS: "trim",
+    KeyDifference.CASE: "lower",
 }
 """What removes a difference in SQL."""
 
@@ -95,11 +95,11 @@ def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
         )
     but = f", but {join(unmet_terms)} for it" if unmet_terms else ""
     where = _where(row, terms)
-    if _would_match(row.kinds) and (Difference.NULL not in row.kinds or _both_null(row)):
+    if _would_match(row.kinds) and (KeyDifference.NULL not in row.kinds or _both_null(row)):
         sentence = (
             f"{head} would match {partner} {_without(row.kinds, _strange_blanks(row))}{where}{but}."
         )
-    elif row.kinds == (Difference.NULL,):
+    elif row.kinds == (KeyDifference.NULL,):
         sentence = (
             f"{head} has the other keys of {partner.removesuffix(',')}, and NULL equals"
             f" nothing{where}{but}."
@@ -154,7 +154,7 @@ def _where(row: NearRow, terms: tuple[NearTerm, ...]) -> str:
     return f", in {join([_text(terms[one.term]) for one in row.separations])}"
 
 
-def _without(kinds: tuple[Difference, ...], strange: str = "") -> str:
+def _without(kinds: tuple[KeyDifference, ...], strange: str = "") -> str:
     """Return what makes values equal: ``without leading and trailing blanks and in the same case``."""
     blanks = [
         difference.value.removesuffix(" blanks") for difference in kinds if difference in _BLANKS
@@ -189,7 +189,7 @@ def _strange_blanks(row: NearRow) -> str:
     return f" ({', '.join(labels)})" if labels else ""
 
 
-def _short(kinds: tuple[Difference, ...]) -> str:
+def _short(kinds: tuple[KeyDifference, ...]) -> str:
     return join([_SHORT.get(difference, difference.value) for difference in kinds])
 
 
@@ -212,7 +212,8 @@ def counts_of(side: NearSide, name: str) -> Iterator[str]:
     ``name`` is the side: ``source`` or ``target``.
 
     >>> from rowmerge_nb.trace.near import NearCount, NearSide
-    >>> list(counts_of(NearSide(9_000, 4_100, counts=(NearCount((Difference.TRAILING_BLANKS,), 312),)), "source"))
+    >>> count = NearCount((KeyDifference.TRAILING_BLANKS,), 312)
+    >>> list(counts_of(NearSide(9_000, 4_100, counts=(count,)), "source"))
     ['312 of 4,100 unmatched source rows would match without trailing blanks.']
     """
     for count in side.counts:
@@ -261,7 +262,7 @@ def remedy_of(near: NearKeys) -> Iterator[str]:
         yield f"Write ON {' AND '.join(terms)} to match {number(len(rows))} of them."
 
 
-def _remedied(term: NearTerm, kinds: set[Difference]) -> str:
+def _remedied(term: NearTerm, kinds: set[KeyDifference]) -> str:
     """Return a term whose sides are without these differences; empty if they are no columns."""
     text = " ".join(term.text.split())
     if not kinds:

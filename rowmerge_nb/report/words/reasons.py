@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.report.words.display_values import cell, visible
 from rowmerge_nb.sql.parser.column_names import column_in_sql
-from rowmerge_nb.trace.journeys import Fate, Join
+from rowmerge_nb.trace.journeys import Fate, JoinResult
 from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
@@ -64,11 +64,11 @@ def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
     """Yield sentences about the join, each tried clause, and the result; ``apart`` includes clauses
     about other kinds of rows.
     """
-    if journey.join is Join.MATCHED:
+    if journey.join is JoinResult.MATCHED:
         yield f"It has a partner: ON is true{because_of(journey.on)}."
-    elif journey.join is Join.NOT_MATCHED:
+    elif journey.join is JoinResult.NOT_MATCHED:
         yield f"It has no partner: {_unmatched(journey)}."
-    elif journey.join is Join.NOT_MATCHED_BY_SOURCE:
+    elif journey.join is JoinResult.NOT_MATCHED_BY_SOURCE:
         yield "No row of the source has it for a partner."
     listed_verdicts = [
         verdict for verdict in journey.verdicts if apart or verdict.fate is not Fate.NOT_APPLICABLE
@@ -83,7 +83,7 @@ def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
             yield _apart([str(verdict.clause.number) for verdict in verdicts], journey)
         else:
             yield from (
-                f"{reason_of(verdict, by_where=journey.join is Join.CHOSEN)}."
+                f"{reason_of(verdict, by_where=journey.join is JoinResult.CHOSEN)}."
                 for verdict in verdicts
             )
     if journey.case_number < 0:
@@ -121,7 +121,7 @@ def gist_of(journey: Journey) -> str:
     ]
     unknown = [verdict for verdict in tried_verdicts if verdict.fate is Fate.UNKNOWN]
     for verdict in (*fired, *unknown, *tried_verdicts):
-        return f"{barred}{reason_of(verdict, by_where=journey.join is Join.CHOSEN)}."
+        return f"{barred}{reason_of(verdict, by_where=journey.join is JoinResult.CHOSEN)}."
     return f"{barred}No clause is about rows that are {journey.join}."
 
 

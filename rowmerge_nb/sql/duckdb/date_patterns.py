@@ -9,7 +9,7 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError, bound, text_lit
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.sql.functions.date_patterns import Token
+    from rowmerge_nb.sql.functions.date_patterns import PatternToken
 
 _WORDS: Final = {
     "era": "CASE WHEN year({t}) > 0 THEN 'AD' ELSE 'BC' END",
@@ -42,7 +42,7 @@ _NUMBERS: Final = {
 _DECIMALS: Final = 9
 
 
-def formatted(tokens: Sequence[Token], clock: str) -> str:
+def formatted(tokens: Sequence[PatternToken], clock: str) -> str:
     """Format a wall clock; UnprintableError for zones."""
 
     def write(moment: str) -> str:
@@ -52,7 +52,7 @@ def formatted(tokens: Sequence[Token], clock: str) -> str:
     return bound(write, clock)
 
 
-def _token_text(token: Token, moment: str) -> str:
+def _token_text(token: PatternToken, moment: str) -> str:
     if token.field == "literal":
         return text_literal(token.text)
     if token.field in _WORDS:

@@ -12,7 +12,7 @@ class PatternError(ValueError):
 
 
 @dataclass(frozen=True)
-class Token:
+class PatternToken:
     """A part of a pattern.
 
     Args:
@@ -48,34 +48,34 @@ _WORDS: Final = frozenset(
 )
 
 _MYSQL: Final = {
-    "a": (Token("short day name"),),
-    "b": (Token("short month name"),),
-    "c": (Token("month", 1),),
-    "d": (Token("day", 2),),
-    "e": (Token("day", 1),),
-    "f": (Token("fraction", 6, most=9),),
-    "H": (Token("hour", 2),),
-    "h": (Token("clock hour of halfday", 2),),
-    "I": (Token("clock hour of halfday", 2),),
-    "i": (Token("minute", 2),),
-    "j": (Token("day of year", 3, most=3),),
-    "k": (Token("hour", 1),),
-    "l": (Token("clock hour of halfday", 1),),
-    "M": (Token("month name"),),
-    "m": (Token("month", 2),),
-    "p": (Token("halfday"),),
-    "S": (Token("second", 2),),
-    "s": (Token("second", 2),),
-    "v": (Token("week", 2),),
-    "x": (Token("week year", 4, most=4),),
-    "W": (Token("day name"),),
-    "Y": (Token("year", 4, most=4),),
-    "y": (Token("short year", 2, strict=True),),
-    "%": (Token("literal", text="%"),),
+    "a": (PatternToken("short day name"),),
+    "b": (PatternToken("short month name"),),
+    "c": (PatternToken("month", 1),),
+    "d": (PatternToken("day", 2),),
+    "e": (PatternToken("day", 1),),
+    "f": (PatternToken("fraction", 6, most=9),),
+    "H": (PatternToken("hour", 2),),
+    "h": (PatternToken("clock hour of halfday", 2),),
+    "I": (PatternToken("clock hour of halfday", 2),),
+    "i": (PatternToken("minute", 2),),
+    "j": (PatternToken("day of year", 3, most=3),),
+    "k": (PatternToken("hour", 1),),
+    "l": (PatternToken("clock hour of halfday", 1),),
+    "M": (PatternToken("month name"),),
+    "m": (PatternToken("month", 2),),
+    "p": (PatternToken("halfday"),),
+    "S": (PatternToken("second", 2),),
+    "s": (PatternToken("second", 2),),
+    "v": (PatternToken("week", 2),),
+    "x": (PatternToken("week year", 4, most=4),),
+    "W": (PatternToken("day name"),),
+    "Y": (PatternToken("year", 4, most=4),),
+    "y": (PatternToken("short year", 2, strict=True),),
+    "%": (PatternToken("literal", text="%"),),
 }
-_COLON: Final = (Token("literal", text=":"),)
-_SPACE: Final = (Token("literal", text=" "),)
-_CLOCK: Final[dict[str, tuple[Token, ...]]] = {
+_COLON: Final = (PatternToken("literal", text=":"),)
+_SPACE: Final = (PatternToken("literal", text=" "),)
+_CLOCK: Final[dict[str, tuple[PatternToken, ...]]] = {
     "T": _MYSQL["H"] + _COLON + _MYSQL["i"] + _COLON + _MYSQL["s"]
 }
 _CLOCK["r"] = _MYSQL["h"] + _CLOCK["T"][1:] + _SPACE + _MYSQL["p"]
@@ -83,24 +83,24 @@ ISO_DATE: Final = "%Y-%m-%d"
 """A pattern that Trino parses specially, with its own errors about texts of ten characters."""
 _MYSQL_REFUSED: Final = frozenset("wUuVXD")
 
-_SLASH: Final = (Token("literal", text="/"),)
-CLOCK_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
+_SLASH: Final = (PatternToken("literal", text="/"),)
+CLOCK_CONVERSIONS: Final[dict[str, tuple[PatternToken, ...]]] = {
     **{letter: _MYSQL[letter] for letter in "HIklSp"},
     "M": _MYSQL["i"],
-    "L": (Token("fraction", 3),),
-    "N": (Token("fraction", 9),),
+    "L": (PatternToken("fraction", 3),),
+    "N": (PatternToken("fraction", 9),),
     "R": _CLOCK["T"][:3],
     "T": _CLOCK["T"],
     "r": _CLOCK["r"],
 }
 """Java's formats of a time of day, by the letter after ``%t``."""
-DATE_CONVERSIONS: Final[dict[str, tuple[Token, ...]]] = {
+DATE_CONVERSIONS: Final[dict[str, tuple[PatternToken, ...]]] = {
     **{letter: _MYSQL[letter] for letter in "abdejmy"},
     "A": _MYSQL["W"],
     "B": _MYSQL["M"],
     "h": _MYSQL["b"],
-    "C": (Token("century of era", 2),),
-    "Y": (Token("year of era", 4),),
+    "C": (PatternToken("century of era", 2),),
+    "Y": (PatternToken("year of era", 4),),
     "D": _MYSQL["m"] + _SLASH + _MYSQL["d"] + _SLASH + _MYSQL["y"],
 }
 """Java's formats of a date, except for ``%tF``."""
@@ -129,27 +129,27 @@ _YEARS: Final = frozenset({"year", "week year", "century"})
 _MOST: Final = {"day of week": 1, "day of year": 3}
 
 
-def mysql_tokens(pattern: str) -> tuple[Token, ...]:
+def mysql_tokens(pattern: str) -> tuple[PatternToken, ...]:
     """Parse a pattern of DATE_FORMAT and DATE_PARSE, or raise PatternError.
 
     >>> [token.field for token in mysql_tokens("%Y-%c")]
     ['year', 'literal', 'month']
     """
-    tokens: list[Token] = []
+    tokens: list[PatternToken] = []
     for letter, text in re.findall(r"%(.)|([^%]+)", pattern, re.DOTALL):
         if letter in _MYSQL_REFUSED and letter:
             raise PatternError(f"%{letter} not supported in date format string")
         token = _MYSQL.get(letter) or _CLOCK.get(letter)
-        tokens += token if letter and token else (Token("literal", text=letter or text),)
+        tokens += token if letter and token else (PatternToken("literal", text=letter or text),)
     if not tokens:
         raise PatternError(_NOTHING)
     if pattern == ISO_DATE:
         # It parses longer years too.
-        tokens[0] = Token("year", 4, most=9)
+        tokens[0] = PatternToken("year", 4, most=9)
     return tuple(tokens)
 
 
-def joda_tokens(pattern: str) -> tuple[Token, ...]:
+def joda_tokens(pattern: str) -> tuple[PatternToken, ...]:
     """Parse a pattern of FORMAT_DATETIME and PARSE_DATETIME, or raise PatternError.
 
     >>> [(token.field, token.width) for token in joda_tokens("yyyy'T'HH")]
@@ -171,7 +171,7 @@ def joda_tokens(pattern: str) -> tuple[Token, ...]:
             )
         else:
             text = other or quoted.replace("''", "'") or "'"
-            tokens.append(Token("literal", text=text))
+            tokens.append(PatternToken("literal", text=text))
     return tuple(tokens)
 
 
@@ -179,21 +179,25 @@ def _is_number(letter: str, run: str) -> bool:
     return letter in "CxYywedDFKhHkmsSc" or (letter == "M" and len(run) <= 2)
 
 
-def _joda_token(letter: str, width: int, *, before_number: bool) -> Token:
+def _joda_token(letter: str, width: int, *, before_number: bool) -> PatternToken:
     if letter == "M":
-        names = {1: Token("month", width), 2: Token("month", width), 3: Token("short month name")}
-        return names.get(width, Token("month name"))
+        names = {
+            1: PatternToken("month", width),
+            2: PatternToken("month", width),
+            3: PatternToken("short month name"),
+        }
+        return names.get(width, PatternToken("month name"))
     if letter == "E":
-        return Token("day name" if width >= 4 else "short day name")
+        return PatternToken("day name" if width >= 4 else "short day name")
     if letter == "z":
-        return Token("zone name", width)
+        return PatternToken("zone name", width)
     if letter == "Z":
-        return Token("zone" if width >= 3 else "offset", width)
+        return PatternToken("zone" if width >= 3 else "offset", width)
     field = _JODA.get(letter)
     if field is None:
         raise PatternError(f"Illegal pattern component: {letter * width}")
     if field == "year" and width == 2:
-        return Token("short year", 2, strict=before_number)
+        return PatternToken("short year", 2, strict=before_number)
     if field in _YEARS:
-        return Token(field, width, most=width if before_number or field == "century" else 9)
-    return Token(field, width, most=width if field == "fraction" else _MOST.get(field, 2))
+        return PatternToken(field, width, most=width if before_number or field == "century" else 9)
+    return PatternToken(field, width, most=width if field == "fraction" else _MOST.get(field, 2))

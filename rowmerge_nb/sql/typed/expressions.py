@@ -82,7 +82,7 @@ class Apply(Typed):
 
 
 @dataclass(frozen=True)
-class Written:
+class NamedOperation:
     """The detail of an `Apply` named ``"written"``: an operation that printers know by name; equal
     ``key`` means equal meaning.
     """

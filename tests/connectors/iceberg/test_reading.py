@@ -590,14 +590,14 @@ def test_columns_of_version_3_have_their_defaults_in_older_files(tmp_path: Path)
 
 
 def test_a_constant_is_the_same_as_a_column_of_it() -> None:
-    from rowmerge_nb.connectors.iceberg.handles import Field
+    from rowmerge_nb.connectors.iceberg.handles import IcebergField
     from rowmerge_nb.connectors.iceberg.projection import constant
 
     for number, (kind, stored, shown) in enumerate([
         ("date", 19782, dt.date(2024, 2, 29)), ("time(6)", 1_000_000, dt.time(0, 0, 1)), ("timestamp(6)", 1, MOMENT.replace(1970, 1, 1, 0, 0, 0, 1)),
         ("integer", 3, 3), ("varchar", "s", "s"), ("decimal(4,1)", Decimal("1.5"), Decimal("1.5")), ("varbinary", b"x", b"x"), ("boolean", True, True),
     ]):  # fmt: skip
-        field = Field(number, "c", parse_type(kind), kind)
+        field = IcebergField(number, "c", parse_type(kind), kind)
         assert constant(field, stored, 2).to_pylist() == [shown, shown]
         assert constant(field, stored, 2).type == field.type.arrow
 

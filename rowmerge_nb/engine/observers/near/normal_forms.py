@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.trace.near import Difference
+from rowmerge_nb.trace.near import KeyDifference
 
 if TYPE_CHECKING:
     import numpy.typing as npt
@@ -37,7 +37,7 @@ BLANKS: Final = "".join(
     )
 )
 """Unicode white space, and zero-width blanks."""
-BITS: Final = {kind: 1 << place for place, kind in enumerate(Difference)}
+BITS: Final = {kind: 1 << place for place, kind in enumerate(KeyDifference)}
 """Bit flags of differences."""
 LETTERS: Final = (4, 64)
 """Lengths of texts for one-letter differences: shorter texts are too ambiguous, longer ones are not
@@ -48,7 +48,7 @@ _MARK: Final = "\x01"
 """The prefix of number forms; doubled in texts that begin with it."""
 
 
-def kinds_of(bits: int) -> tuple[Difference, ...]:
+def kinds_of(bits: int) -> tuple[KeyDifference, ...]:
     return tuple(difference for difference, bit in BITS.items() if bits & bit)
 
 
@@ -86,14 +86,14 @@ def _numbers(plain: pa.Array) -> pa.Array:
 
 def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
     """Return the minimal sets of differences between texts of equal normal form, as bit flags."""
-    bits = np.where(_true(one.is_null()), BITS[Difference.NULL], 0).astype(np.int64)
+    bits = np.where(_true(one.is_null()), BITS[KeyDifference.NULL], 0).astype(np.int64)
     ends = [pc.utf8_rtrim(texts, characters=BLANKS) for texts in (one, other)]
     bare = [pc.utf8_ltrim(texts, characters=BLANKS) for texts in ends]
     around = np.zeros(len(one), np.int64)
     # In a blank text, all blanks are trailing.
     for kind, whole, rest, all_but_blanks in (
-        (Difference.TRAILING_BLANKS, (one, other), ends, f"(?s)^.*[^{re.escape(BLANKS)}]"),
-        (Difference.LEADING_BLANKS, ends, bare, f"(?s)[^{re.escape(BLANKS)}].*$"),
+        (KeyDifference.TRAILING_BLANKS, (one, other), ends, f"(?s)^.*[^{re.escape(BLANKS)}]"),
+        (KeyDifference.LEADING_BLANKS, ends, bare, f"(?s)[^{re.escape(BLANKS)}].*$"),
     ):
         lengths = [
             _lengths(texts) - _lengths(without) for texts, without in zip(whole, rest, strict=True)
@@ -112,16 +112,16 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
         around += np.where(lengths[0] + lengths[1] > 0, BITS[kind], 0)
     undecided = np.flatnonzero(_true(pc.not_equal(*bare)))
     for kinds, form in (
-        ((Difference.UNICODE_FORM,), _composed),
-        ((Difference.CASE,), pc.utf8_lower),
-        ((Difference.UNICODE_FORM, Difference.CASE), _plain),
-        ((Difference.NUMBER,), lambda texts: _numbers(_plain(texts))),
+        ((KeyDifference.UNICODE_FORM,), _composed),
+        ((KeyDifference.CASE,), pc.utf8_lower),
+        ((KeyDifference.UNICODE_FORM, KeyDifference.CASE), _plain),
+        ((KeyDifference.NUMBER,), lambda texts: _numbers(_plain(texts))),
     ):
         if not len(undecided):
             break
         equal = _true(pc.equal(*(form(texts.take(pa.array(undecided))) for texts in bare)))
         bits[undecided[equal]] += sum(BITS[kind] for kind in kinds)
-        if Difference.NUMBER in kinds:
+        if KeyDifference.NUMBER in kinds:
             # A text with blanks around it is not a number.
             bits[undecided[equal]] |= around[undecided[equal]]
         undecided = undecided[~equal]

@@ -36,7 +36,7 @@ from rowmerge_nb.engine.observers.near.on import (
 )
 from rowmerge_nb.engine.tasks.page_program import require_duckdb
 from rowmerge_nb.spi.values import python_values
-from rowmerge_nb.trace.near import Difference, NearCount, NearKeys, NearRow, NearSide, Separation
+from rowmerge_nb.trace.near import KeyDifference, NearCount, NearKeys, NearRow, NearSide, Separation
 from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:
@@ -313,11 +313,11 @@ class _Search:
         one, other = (self.values[side][place].values.take(taken) for side, taken in rows.items())
         if place in self.texts:
             return differences(one, other)
-        null = np.where(one.is_null().to_numpy(zero_copy_only=False), BITS[Difference.NULL], 0)
+        null = np.where(one.is_null().to_numpy(zero_copy_only=False), BITS[KeyDifference.NULL], 0)
         if place not in self.moments:
             return null
         equal = pc.fill_null(pc.equal(one, other), fill_value=True).to_numpy(zero_copy_only=False)
-        return null + np.where(equal, 0, BITS[Difference.TIME_ZONE])
+        return null + np.where(equal, 0, BITS[KeyDifference.TIME_ZONE])
 
     def _are_few_letters(self) -> bool:
         low, high = LETTERS
@@ -355,7 +355,7 @@ class _Search:
             f" AND a.k{o} = b.k{o}" for o in self.places if o != place
         )
         bits = ", ".join(
-            str(BITS[Difference.LETTER] if other == place else 0) for other in self.places
+            str(BITS[KeyDifference.LETTER] if other == place else 0) for other in self.places
         )
         joined = " UNION ALL ".join(
             f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {same} WHERE a.k{place} <>"
@@ -371,8 +371,8 @@ class _Search:
         others = self._columns("k{0}", place)
         equal = self._columns("a.k{0} = b.k{0}", place, " AND ")
         kind = (
-            f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[Difference.NULL]} ELSE"
-            f" {BITS[Difference.VALUE]} END"
+            f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[KeyDifference.NULL]} ELSE"
+            f" {BITS[KeyDifference.VALUE]} END"
         )
         bits = ", ".join(kind if other == place else "0" for other in self.places)
         other = "t" if side == "s" else "s"
@@ -485,7 +485,7 @@ class _Search:
 
     def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
         return tuple(
-            Separation(key.place, (Difference.NULL,))
+            Separation(key.place, (KeyDifference.NULL,))
             for key, value in zip(self.on.keys, row.key, strict=True)
             if value is None
         )

@@ -218,7 +218,7 @@ def _part(value: e.Typed, moment: Moment) -> e.Typed:
         )
     clock = e.Apply(TIMESTAMP, "cast", (value,)) if value.type != TIMESTAMP else value
     tokens = {**DATE_CONVERSIONS, **CLOCK_CONVERSIONS}[moment.conversion]
-    text = e.Apply(VARCHAR, "written", (clock,), e.Written("format moment", tokens))
+    text = e.Apply(VARCHAR, "written", (clock,), e.NamedOperation("format moment", tokens))
     return _call("lower", text) if moment.conversion == "p" else text
 
 

@@ -49,7 +49,7 @@ def json_lookup(analyzer: CallAnalyzer, node: j.JsonLookup) -> e.Typed:
         behavior.word if behavior else missing for behavior in (node.on_empty, node.on_error)
     )
     lookup = Looked(path, on_empty, on_error, node.wrapper, node.quotes, variables)
-    return e.Apply(sql_type, "written", arguments, e.Written(node.name, lookup))
+    return e.Apply(sql_type, "written", arguments, e.NamedOperation(node.name, lookup))
 
 
 def _without_queries(

@@ -53,7 +53,7 @@ def json_constructor(analyzer: CallAnalyzer, node: j.JsonConstructor) -> e.Typed
     ):
         analyzer.refuse(f"{node.name} over a subquery is not supported by this engine", node)
     constructor = Constructed(len(keys), tuple(read), tuple(order), node.keeps_null, node.unique)
-    return e.Apply(sql_type, "written", (*keys, *values), e.Written(node.name, constructor))
+    return e.Apply(sql_type, "written", (*keys, *values), e.NamedOperation(node.name, constructor))
 
 
 def _value(

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Final
 
 from rowmerge_nb.spi.types import BIGINT, DATE, UNKNOWN, VARCHAR, Type
 from rowmerge_nb.sql.analyzer.expressions.moment_zones import ZONE_MAKERS, written, zone_argument
-from rowmerge_nb.sql.functions.date_patterns import PatternError, Token, joda_tokens, mysql_tokens
+from rowmerge_nb.sql.functions.date_patterns import (
+    PatternError,
+    PatternToken,
+    joda_tokens,
+    mysql_tokens,
+)
 from rowmerge_nb.sql.typed import expressions as e
 from rowmerge_nb.sql.typed.type_rules import (
     can_coerce,
@@ -131,10 +136,10 @@ def _date_diff(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) 
 
 def _tokens(
     analyzer: CallAnalyzer,
-    read: Callable[[str], tuple[Token, ...]],
+    read: Callable[[str], tuple[PatternToken, ...]],
     pattern: e.Typed,
     node: Expression,
-) -> tuple[Token, ...]:
+) -> tuple[PatternToken, ...]:
     if not isinstance(pattern, e.Constant) or pattern.value is None:
         analyzer.refuse(
             "A date pattern that is not a literal is not supported by this engine", node
@@ -148,7 +153,7 @@ def _tokens(
 _OF_ZONES: Final = frozenset({"zone", "zone name", "offset"})
 
 
-def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
+def _format(read: Callable[[str], tuple[PatternToken, ...]], name: str) -> Maker:
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
         if (
             len(values) != 2
@@ -178,7 +183,7 @@ def _format(read: Callable[[str], tuple[Token, ...]], name: str) -> Maker:
     return make
 
 
-def _parse(read: Callable[[str], tuple[Token, ...]], name: str, sql_type: Type) -> Maker:
+def _parse(read: Callable[[str], tuple[PatternToken, ...]], name: str, sql_type: Type) -> Maker:
     def make(analyzer: CallAnalyzer, values: list[e.Typed], node: Expression) -> e.Typed | None:
         if len(values) != 2 or not all(is_text(value.type) for value in values):
             return None

@@ -22,7 +22,7 @@ _MOMENTS: Final = frozenset({"timestamp", _WITH_ZONE})
 
 
 def written(sql_type: Type, name: str, *arguments: e.Typed, key: Any = None) -> e.Typed:
-    return e.Apply(sql_type, "written", arguments, e.Written(name, key))
+    return e.Apply(sql_type, "written", arguments, e.NamedOperation(name, key))
 
 
 def at_time_zone(
@@ -52,7 +52,7 @@ def in_one_zone(value: e.Typed) -> bool:
     """
     if not isinstance(value, e.Apply):
         return False
-    if isinstance(value.detail, e.Written) and value.detail.name in {
+    if isinstance(value.detail, e.NamedOperation) and value.detail.name in {
         "at time zone",
         "with_timezone",
     }:

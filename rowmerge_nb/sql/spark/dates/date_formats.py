@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rowmerge_nb.sql.functions.date_patterns import Token
+from rowmerge_nb.sql.functions.date_patterns import PatternToken
 from rowmerge_nb.sql.typed.expressions import text_literal
 
 _JAVA: Final = {
@@ -40,7 +40,7 @@ _COMPUTED: Final = {
 }
 
 
-def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) -> str:
+def formatting(tokens: tuple[PatternToken, ...], clock: str, zone: str, offset: str) -> str:
     """Format a timestamp, given Spark SQL of its wall clock, zone, and offset in minutes."""
     pieces: list[str] = []
     java = ""
@@ -67,18 +67,18 @@ def formatting(tokens: tuple[Token, ...], clock: str, zone: str, offset: str) ->
     )
 
 
-def _joined(tokens: tuple[Token, ...]) -> list[Token]:
+def _joined(tokens: tuple[PatternToken, ...]) -> list[PatternToken]:
     """Join adjacent literals, since adjacent quotes mean a quote character."""
-    result: list[Token] = []
+    result: list[PatternToken] = []
     for token in tokens:
         if result and token.field == result[-1].field == "literal":
-            result[-1] = Token("literal", text=result[-1].text + token.text)
+            result[-1] = PatternToken("literal", text=result[-1].text + token.text)
         else:
             result.append(token)
     return result
 
 
-def _java(token: Token) -> str | None:
+def _java(token: PatternToken) -> str | None:
     if token.field == "literal":
         quoted = token.text.replace("'", "''")
         return f"'{quoted}'" if re.search(r"[^\W\d_]|[\[\]{}#']", token.text) else quoted
@@ -90,7 +90,7 @@ def _java(token: Token) -> str | None:
     return java if token.width == len(java) else java[0] if token.width == 1 else None
 
 
-def _computed(token: Token, clock: str, zone: str, offset: str) -> str:
+def _computed(token: PatternToken, clock: str, zone: str, offset: str) -> str:
     if token.field in _COMPUTED or token.is_number:
         value = _COMPUTED.get(token.field, "")
         if token.field == "week year" and token.width == _SHORT:

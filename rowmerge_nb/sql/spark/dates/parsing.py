@@ -14,7 +14,7 @@ from rowmerge_nb.sql.typed.zones import session_zone
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.sql.functions.date_patterns import Token
+    from rowmerge_nb.sql.functions.date_patterns import PatternToken
 
 _CODE: Final = "INVALID_FUNCTION_ARGUMENT"
 
@@ -57,7 +57,7 @@ _DIRECT: Final = (("year", "month", "day"), ("year", "day of year"))
 _OF_DAYS: Final = frozenset({*_RANGES, "fraction", "halfday"})
 
 
-def _expression(token: Token) -> str:
+def _expression(token: PatternToken) -> str:
     if token.field == "literal":
         # Escaped one by one: \Q..\E would end at an \E of the text.
         literal = "".join(f"\\{c}" if c in r"\.[]()*+?^$|{}" else c for c in token.text)
@@ -104,7 +104,7 @@ def malformed(tokens: tuple[str, ...], text: str) -> str:
 class _Fields:
     """The fields of a pattern, as Spark SQL over the text."""
 
-    def __init__(self, tokens: tuple[Token, ...], text: str) -> None:
+    def __init__(self, tokens: tuple[PatternToken, ...], text: str) -> None:
         self.whole = text
         self.group_texts: list[str] = []
         """Spark SQL of the regular expression's groups."""
@@ -131,7 +131,12 @@ class _Fields:
 
 
 def parsing(
-    tokens: tuple[Token, ...], text: str, fail: Callable[..., str], *, pivot: int, zoned: bool
+    tokens: tuple[PatternToken, ...],
+    text: str,
+    fail: Callable[..., str],
+    *,
+    pivot: int,
+    zoned: bool,
 ) -> str:
     """Parse a text by a pattern.
 
@@ -227,17 +232,17 @@ def _day(fields: _Fields, fail: Callable[..., str], pivot: int) -> str:
     return date
 
 
-def _part(numbered_token: tuple[int, Token]) -> str:
+def _part(numbered_token: tuple[int, PatternToken]) -> str:
     return _PARTS[numbered_token[1].field]
 
 
-def _rank(numbered_token: tuple[int, Token]) -> int:
+def _rank(numbered_token: tuple[int, PatternToken]) -> int:
     """Return a part's order; a year and a week year are equal."""
     part = _part(numbered_token)
     return _LARGEST_FIRST.index("year" if part == "week year" else part)
 
 
-def _value(token: Token, text: str, pivot: int) -> str:
+def _value(token: PatternToken, text: str, pivot: int) -> str:
     part = _PARTS[token.field]
     if not token.is_number and part in _NAMES:
         shorts = ", ".join(f"'{name[:3].lower()}'" for name in _NAMES[part])

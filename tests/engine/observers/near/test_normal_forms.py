@@ -20,10 +20,10 @@ from rowmerge_nb.engine.observers.near.normal_forms import (
     normal_form,
     without_one_letter,
 )
-from rowmerge_nb.trace.near import Difference
+from rowmerge_nb.trace.near import KeyDifference
 
 NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)", re.ASCII)
-TEXT_KINDS = tuple(Difference)[:5]
+TEXT_KINDS = tuple(KeyDifference)[:5]
 
 
 def lowered(text: str) -> str:
@@ -31,20 +31,20 @@ def lowered(text: str) -> str:
     return str(pc.utf8_lower(pa.scalar(text)).as_py())
 
 
-def applied(kinds: tuple[Difference, ...], text: str) -> object:
+def applied(kinds: tuple[KeyDifference, ...], text: str) -> object:
     """Remove differences of these kinds by other means than the code under test."""
-    if Difference.TRAILING_BLANKS in kinds:
+    if KeyDifference.TRAILING_BLANKS in kinds:
         text = text.rstrip(BLANKS)
-    if Difference.LEADING_BLANKS in kinds:
+    if KeyDifference.LEADING_BLANKS in kinds:
         text = text.lstrip(BLANKS)
-    if Difference.UNICODE_FORM in kinds:
+    if KeyDifference.UNICODE_FORM in kinds:
         text = unicodedata.normalize("NFC", text)
-    if Difference.CASE in kinds:
+    if KeyDifference.CASE in kinds:
         text = lowered(text)
-    return Decimal(text) if Difference.NUMBER in kinds and NUMBER.fullmatch(text) else text
+    return Decimal(text) if KeyDifference.NUMBER in kinds and NUMBER.fullmatch(text) else text
 
 
-def separated(one: str, other: str) -> tuple[Difference, ...]:
+def separated(one: str, other: str) -> tuple[KeyDifference, ...]:
     [bits] = differences(pa.array([one]), pa.array([other])).tolist()
     return kinds_of(bits)
 
@@ -152,7 +152,7 @@ def test_texts_that_are_not_the_same_have_other_normal_forms(one: str, other: st
 def test_null_has_no_normal_form_and_null_beside_null_is_a_difference() -> None:
     assert normal_form(pa.array([None], pa.string())).to_pylist() == [None]
     [bits] = differences(pa.array([None], pa.string()), pa.array([None], pa.string())).tolist()
-    assert kinds_of(bits) == (Difference.NULL,)
+    assert kinds_of(bits) == (KeyDifference.NULL,)
 
 
 @given(st.lists(st.text("aé1 日", max_size=6), max_size=5))
