@@ -461,7 +461,9 @@ class Result:
         if self.trace.kind not in ROW_CHANGES:
             return (
                 frozenset(
-                    name for name, kind in self.trace.plan[0].layout if kind.startswith("char")
+                    name
+                    for name, type_name in self.trace.plan[0].layout
+                    if type_name.startswith("char")
                 )
                 if self.trace.plan
                 else frozenset()

@@ -63,8 +63,8 @@ class Option:
     Args:
         name: its name in a cell, as in ``--name``; a field of `Options` sets it.
         choices: the words that it takes, if it takes words of a list.
-        wanted: the type of its value, one of several, or a test of the value; None if `choices` or
-            `convert` check it.
+        expected: the type of its value, one of several, or a test of the value; None if `choices`
+            or `convert` check it.
         convert: makes the value that the engine uses; raises RowMergeError if it cannot.
         takes: a name for the value in a cell, as ``NAME``; ``""`` if it takes one of its choices,
             or no value.
@@ -80,7 +80,7 @@ class Option:
     meaning: str
     name: str = ""
     choices: tuple[str, ...] = ()
-    wanted: type | tuple[type, ...] | Callable[[Any], bool] | None = None
+    expected: type | tuple[type, ...] | Callable[[Any], bool] | None = None
     form: str = ""
     convert: Callable[[Any], Any] | None = None
     takes: str = ""
@@ -134,8 +134,8 @@ class Option:
         >>> Option("", name="flow", choices=tuple(Flow)).accept("updatable")
         <Flow.UPDATABLE: 'updatable'>
         """
-        if self.wanted is not None:
-            checked(value, self.keyword, self.wanted, self.form)
+        if self.expected is not None:
+            checked(value, self.keyword, self.expected, self.form)
         elif self.choices:
             choice = self.choice_of(str(value))
             words = {str(choice): choice for choice in self.choices}
@@ -259,7 +259,7 @@ class Options:
     delete_pushdown: bool = Option(
         "Have the connector execute a DELETE itself if it takes the whole condition, as Trino does."
         " Otherwise the rows go through the merge sink, and the report says so.",
-        wanted=bool,
+        expected=bool,
         form="True or False",
         is_setting=True,
         page="flows.md",
@@ -284,13 +284,13 @@ class Options:
     dry_run: bool = Option(
         "Plan the statement and show the report of the plan, with the rows as far as they are"
         " known; nothing begins.",
-        wanted=bool,
+        expected=bool,
         form="True or False",
     ).field(False)
     rehearse: bool = Option(
         "Run the statement up to and with its finish call, show everything, and roll it back:"
         " nothing is changed.",
-        wanted=bool,
+        expected=bool,
         form="True or False",
     ).field(False)
     trace: TraceLevel = Option(
@@ -303,7 +303,7 @@ class Options:
         "Have another engine run the statement over the same rows, and compare; ROWMERGE_POSTGRES"
         " names a PostgreSQL server.",
         choices=("duckdb", "postgresql"),
-        wanted=_is_verifier,
+        expected=_is_verifier,
         form="duckdb, postgresql or postgresql://...",
         assumed="duckdb",
         is_setting=True,
@@ -313,7 +313,7 @@ class Options:
     check: bool | None = Option(
         "Read the table back after the commit, and report whether it has the rows that the"
         " statement must have left.",
-        wanted=bool,
+        expected=bool,
         form="True, False, or None for what the connector says",
         unset="small tables of connectors that ask for it",
         page="debugging.md#the-truth-after-the-commit",
@@ -321,7 +321,7 @@ class Options:
     near: int = Option(
         "Look for the nearest keys of the rows of a MERGE that have no partner, in large tables"
         " too; result.near() reports them.",
-        wanted=_is_bound,
+        expected=_is_bound,
         form="True, False, or the number of rows of a table at most, from 0",
         convert=_near_rows,
         page="near.md",
@@ -329,7 +329,7 @@ class Options:
     record: bool | str = Option(
         "Save the record of the statement as FILE: the pages handed to the connector, for"
         " rowmerge_nb.replay(FILE, connector).",
-        wanted=(bool, str, os.PathLike),
+        expected=(bool, str, os.PathLike),
         form="the path of a file, True or False",
         convert=_record_file,
         takes="FILE",
@@ -337,14 +337,14 @@ class Options:
     ).field(False)
     record_bytes: int = Option(
         "The size of a record: at most this many bytes of pages, and as many of the target's rows.",
-        wanted=_is_positive,
+        expected=_is_positive,
         form="a whole number from 1",
         has_flag=False,
         page="replay.md",
     ).field(1 << 26)
     record_every: int = Option(
         "Keep every n-th row of the pages in a record.",
-        wanted=_is_positive,
+        expected=_is_positive,
         form="a whole number from 1",
         has_flag=False,
         page="replay.md",
@@ -352,7 +352,7 @@ class Options:
     why: str = Option(
         "For up to 30 joined rows for which a condition in SQL is true, report what every clause"
         " decided and why, in large tables too.",
-        wanted=_is_condition,
+        expected=_is_condition,
         form="a condition on rows in SQL, as \"t.customer = 'Dave'\"",
         takes="CONDITION",
         page="why.md#rows-of-large-statements",
@@ -377,7 +377,7 @@ class Options:
         metadata={
             "option": Option(
                 "DataFrames that the statement may name; a cell passes those of the notebook.",
-                wanted=Mapping,
+                expected=Mapping,
                 form="a dictionary of DataFrames",
                 has_flag=False,
             )
@@ -385,7 +385,7 @@ class Options:
     )
     parameters: tuple[Any, ...] = Option(
         "The values of the question marks in the statement, in their order.",
-        wanted=(list, tuple),
+        expected=(list, tuple),
         form="a list of values",
         convert=tuple,
         has_flag=False,
@@ -393,7 +393,7 @@ class Options:
     progress: Callable[[str], None] | None = Option(
         "Called with each step as it begins; an error that it raises becomes a warning, and ends no"
         " statement.",
-        wanted=callable,
+        expected=callable,
         form="a function of a step's name",
         convert=_progress,
         has_flag=False,

@@ -209,7 +209,7 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
         layout=layout,
     )
     sample = _placed(trace, pages, sample)
-    writers, stored = _stored(sample)
+    writers, stored_pages = _stored(sample)
     from_updates = pc.sum(after.column(layout.after.insert_from_update)).as_py() or 0
     return replace(
         trace,
@@ -218,7 +218,7 @@ def _made(trace: Trace, pages: PageSample, paradigm: str, era: str) -> Trace:
         settings=replace(trace.settings, paradigm=paradigm, era=era),
         writers=writers,
         calls=(),
-        samples=replace(trace.samples, pages=sample, stored_pages=stored),
+        samples=replace(trace.samples, pages=sample, stored_pages=stored_pages),
         checks=Checks(),
     )
 
@@ -493,17 +493,20 @@ def _destination(
     placed_by: str,
     run: PageSample,
     channels: tuple[int, ...],
-    placed: npt.NDArray[np.bool_],
+    is_placed: npt.NDArray[np.bool_],
     arguments: tuple[int, ...],
 ) -> Destination:
     """Return the rule for the writers of rows, as far as it is known without the connector."""
     if placed_by != "function":
         return Destination(arguments=arguments, even=not placed_by)
-    seen = zip(
-        _texts([run.after.column(i) for i in channels]), placed.tolist(), run.writers, strict=True
+    rows = zip(
+        _texts([run.after.column(i) for i in channels]),
+        is_placed.tolist(),
+        run.writers,
+        strict=True,
     )
     return Destination(
-        _SeenPlaces({text: writer for text, here, writer in seen if here and writer != _UNKNOWN}),
+        _SeenPlaces({text: writer for text, here, writer in rows if here and writer != _UNKNOWN}),
         arguments,
     )
 

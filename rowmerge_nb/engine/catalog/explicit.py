@@ -107,9 +107,9 @@ class ExplicitTransaction:
 
     def _roll_back(self) -> None:
         while self._open:
-            _, opened = self._open.popitem()
+            _, part = self._open.popitem()
             with suppress(Exception):
-                opened.connector.rollback(opened.handle)
+                part.connector.rollback(part.handle)
 
     def commit(self) -> None:
         """End all catalogs' transactions, then raise the first error."""
@@ -154,14 +154,14 @@ class TransactionManager:
             ConnectorError: NOT_IN_TRANSACTION, TRANSACTION_ALREADY_ABORTED, or TRANSACTION_CONFLICT
                 if a store without versions has changed.
         """
-        ended = self._ended()
-        if ended.aborted:
+        transaction = self._ended()
+        if transaction.aborted:
             raise ConnectorError(
                 "Current transaction has already been aborted",
                 code="TRANSACTION_ALREADY_ABORTED",
                 hint="It is ended now; START TRANSACTION begins another.",
             )
-        ended.commit()
+        transaction.commit()
 
     def rollback(self) -> None:
         """End the transaction; raises NOT_IN_TRANSACTION without one."""
@@ -176,11 +176,11 @@ class TransactionManager:
             self.current.abort()
 
     def _ended(self) -> ExplicitTransaction:
-        ended, self.current = self.current, None
-        if ended is None:
+        transaction, self.current = self.current, None
+        if transaction is None:
             raise ConnectorError(
                 "No transaction in progress",
                 code="NOT_IN_TRANSACTION",
                 hint="START TRANSACTION begins one.",
             )
-        return ended
+        return transaction

@@ -26,8 +26,8 @@ def information_rows(
     rows = list(_MAKERS[table](_CatalogView(catalog, metadata, session, views)))
     columns = TABLES[table]
     arrays = [
-        pa.array([row[place] for row in rows], column.type.arrow)
-        for place, column in enumerate(columns)
+        pa.array([row[position] for row in rows], column.type.arrow)
+        for position, column in enumerate(columns)
     ]
     return pa.Table.from_arrays(arrays, names=[column.name for column in columns])
 
@@ -74,15 +74,15 @@ class _CatalogView:
             yield self.name, schema
 
     def _tables(self) -> Iterator[Row]:
-        for name, kind in self.relations():
-            yield self.name, name.schema, name.table, kind
+        for name, relation_kind in self.relations():
+            yield self.name, name.schema, name.table, relation_kind
 
     def _columns(self) -> Iterator[Row]:
-        for name, kind in self.relations():
-            for place, column in enumerate(self.columns_of(name, kind), 1):
+        for name, relation_kind in self.relations():
+            for position, column in enumerate(self.columns_of(name, relation_kind), 1):
                 nullable = "YES" if column.nullable else "NO"
                 head = (self.name, name.schema, name.table, column.name.lower())
-                yield *head, place, column.default, nullable, str(column.type)
+                yield *head, position, column.default, nullable, str(column.type)
 
     def _definitions(self) -> Iterator[Row]:
         for name in self._views.names(self.name, self._metadata, self._session):

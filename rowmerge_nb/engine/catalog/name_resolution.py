@@ -220,7 +220,7 @@ class StatementTables:
             columns=read.columns,
             view=f"rowmerge_{next(_views)}_view",
             dataframe=frame if read.table is None else read.table,
-            refused_columns=read.refused,
+            refused_columns=read.refused_columns,
             row_count=None if read.table is None else read.table.num_rows,
             deterministic=read.table is not None,
             is_read_by_tasks=partial(self._transaction.scans.is_read_by_tasks, "", None, frame),

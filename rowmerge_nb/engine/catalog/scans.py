@@ -99,8 +99,10 @@ class Scans:
             if binding.view in views and binding.view not in self._views:
                 columns = binding.readable
                 names = [f"c{index}" for index in range(len(columns))]
-                carried = unread_columns(texts, binding.view, [column.name for column in columns])
-                rows = self._rows(binding, self.own_columns(binding, columns, carried), names)
+                carried_names = unread_columns(
+                    texts, binding.view, [column.name for column in columns]
+                )
+                rows = self._rows(binding, self.own_columns(binding, columns, carried_names), names)
                 _fields_named(rows.select(*names), columns).createOrReplaceTempView(binding.view)
                 self._views.add(binding.view)
 
@@ -190,9 +192,12 @@ class Scans:
         )
 
     def own_columns(
-        self, binding: TableBinding, columns: Sequence[ColumnHandle], carried: Collection[str] = ()
+        self,
+        binding: TableBinding,
+        columns: Sequence[ColumnHandle],
+        carried_names: Collection[str] = (),
     ) -> list[ColumnHandle]:
-        """Return the connector's handles of data columns; no expression reads those in ``carried``."""
+        """Return the connector's handles of data columns; no expression reads those in ``carried_names``."""
         if binding.handle is None:
             return list(columns)
         own = {
@@ -202,7 +207,9 @@ class Scans:
             )
         }
         handles = [own.get(column.name, column) for column in columns]
-        return [column.as_carried() if column.name in carried else column for column in handles]
+        return [
+            column.as_carried() if column.name in carried_names else column for column in handles
+        ]
 
     def _rows(
         self, binding: TableBinding, columns: Sequence[ColumnHandle], symbols: Sequence[str]
@@ -384,7 +391,7 @@ class Scans:
                 " executors may run elsewhere",
                 hint="Leave fault out, or run the statement in a local session.",
             )
-        if executors.sent:
+        if executors.sends_packages:
             task = executors.task(
                 spark, task, self._put_marks(), schema if carries_record else None
             )
@@ -477,14 +484,17 @@ class Scans:
         return rows.drop_columns([POSITION]).rename_columns([column.name for column in columns])
 
     def whole_target(
-        self, binding: TableBinding, row_id: ColumnHandle | None, begun: ConnectorTableHandle | None
+        self,
+        binding: TableBinding,
+        row_id: ColumnHandle | None,
+        begin_handle: ConnectorTableHandle | None,
     ) -> ScanPass:
         """Return a scan of the whole changed table, in page types, with the row id, if any, last.
 
-        In the older flow, ``begun`` is the handle of the begin call.
+        In the older flow, ``begin_handle`` is the handle of the begin call.
         """
         open_catalog = self._transaction.opened(binding.catalog)
-        handle: Any = begun or binding.handle
+        handle: Any = begin_handle or binding.handle
         if self._transaction.merge_handle is not None:
             handle = self._transaction.merge_handle.get_table_handle()
         handles = [ColumnHandle(column.name, column.type) for column in binding.columns]

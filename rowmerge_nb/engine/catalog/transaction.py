@@ -220,9 +220,9 @@ class StatementTransaction:
                     )
                 )
             del self._open[self.target.catalog]
-        for name, opened in self._open.items():
+        for name, part in self._open.items():
             try:
-                opened.connector.commit(opened.handle)
+                part.connector.commit(part.handle)
             except Exception as error:  # noqa: BLE001 - reported as a notice
                 self.notices.append(
                     Notice(
@@ -263,13 +263,13 @@ class StatementTransaction:
         target = self.target.catalog if self.target is not None else ""
         failures: list[Exception | SystemExit] = []
         while self._open:
-            name, opened = self._open.popitem()
+            name, part = self._open.popitem()
             try:
                 if name == target:
-                    rolled = partial(opened.connector.rollback, opened.handle)
+                    rolled = partial(part.connector.rollback, part.handle)
                     self.log.call("rollback", rolled, f"the transaction of catalog {target}")
                 else:
-                    opened.connector.rollback(opened.handle)
+                    part.connector.rollback(part.handle)
             except (
                 Exception,  # noqa: BLE001
                 SystemExit,

@@ -31,7 +31,14 @@ from rowmerge_nb.sql.duckdb.duckdb_text import UnprintableError
 from rowmerge_nb.sql.duckdb.printer import PagePrinter
 from rowmerge_nb.sql.tree.depth import room
 from rowmerge_nb.sql.typed.expressions import has_subquery, is_deterministic, walk
-from rowmerge_nb.trace.journeys import NO_CLAUSE, ON, JoinResult, case_numbers, join_of_clause, joins_of
+from rowmerge_nb.trace.journeys import (
+    NO_CLAUSE,
+    ON,
+    JoinResult,
+    case_numbers,
+    join_of_clause,
+    joins_of,
+)
 from rowmerge_nb.trace.page_samples import Answer
 
 if TYPE_CHECKING:

@@ -205,7 +205,7 @@ def _can_read_target(run: StatementRun, record: Record, error: RowMergeError | N
 def _failed_call(account: Account | None, error: RowMergeError | None) -> RecordedFailure | None:
     if error is None:
         return None
-    partition = account.failed if account is not None else None
+    partition = account.failed_partition if account is not None else None
     for call in account.calls if account is not None and partition is not None else ():
         if call.error is not None and call.number == partition:
             return RecordedFailure(call.method, call.number, call.error)
@@ -223,7 +223,7 @@ def _pages(
     pages: list[HandedPage] = []
     left_out: dict[int, int] = {}
     size = 0
-    for number, stream, missing in account.handed if account is not None else ():
+    for number, stream, missing in account.retained_pages if account is not None else ():
         for page in pages_of(stream):
             # The last page of a writer is kept by the task whatever its size: it is the one that
             # fails.
@@ -231,7 +231,7 @@ def _pages(
                 pages
                 and size + page.nbytes > most_bytes
                 and account is not None
-                and number != account.failed
+                and number != account.failed_partition
             ):
                 missing += 1  # noqa: PLW2901 - counted on
             else:

@@ -171,7 +171,7 @@ def _change_of(run: StatementRun) -> UndoableChange | None:
         if not (added or dropped):
             return None
         version = versions.before
-    count = run.account.counted if run.account is not None and run.changes_rows else None
+    count = run.account.row_count if run.account is not None and run.changes_rows else None
     text = shorten(analysis.text, MOST_SHOWN, placeholder=" ...")
     return UndoableChange(
         name,

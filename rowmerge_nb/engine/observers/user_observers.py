@@ -204,8 +204,8 @@ def _counts(run: StatementRun) -> dict[str, int]:
     if account is None:
         return {}
     if not isinstance(run.analysis, RowChangeAnalysis):
-        return {"changed": account.counted}
-    return {"joined": account.joined, "matched": account.matched, "changed": account.counted}
+        return {"changed": account.row_count}
+    return {"joined": account.joined, "matched": account.matched, "changed": account.row_count}
 
 
 def _copied(trace: Trace) -> Trace:

@@ -167,7 +167,11 @@ class Source:
         cells = []
         for name, value in values.items():
             column_index = next(
-                (index for index, known in enumerate(self.names) if known.lower() == name.lower()),
+                (
+                    index
+                    for index, column in enumerate(self.names)
+                    if column.lower() == name.lower()
+                ),
                 None,
             )
             if column_index is None:

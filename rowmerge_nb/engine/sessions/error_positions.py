@@ -73,7 +73,7 @@ class Executed:
     """The expansion of an EXECUTE IMMEDIATE, in whose text Trino counts positions."""
 
     statement: Execute
-    filled: Filled
+    filled_statement: Filled
     text: str
     offset: int
 
@@ -95,7 +95,7 @@ class Executed:
             raise
 
     def _place(self, offset: int) -> tuple[int, int]:
-        at, number, inside = self.filled.origin(offset)
+        at, number, inside = self.filled_statement.origin(offset)
         first = Span.within(self.text, self.offset, self.offset)
         inner = self.statement.inner
         assert inner is not None

@@ -200,12 +200,12 @@ class StatementRunner:
         positions: AbstractContextManager[None] = nullcontext()
         if options.parameters or "?" in text or begins_with(text, "EXECUTE"):
             with placed_in(sql, text, offset):
-                filled, executed = self.session.with_values(text, options)
+                filled_statement, executed = self.session.with_values(text, options)
             # The statement with its values is what runs, and what reports show.
-            run_text = f"{sql[:offset]}{filled.text}{sql[offset + len(text) :]}"
+            run_text = f"{sql[:offset]}{filled_statement.text}{sql[offset + len(text) :]}"
             if executed is not None and executed.inner is not None:
-                positions = Executed(executed, filled, sql, offset).placed(run_text)
-            sql, text = run_text, filled.text
+                positions = Executed(executed, filled_statement, sql, offset).placed(run_text)
+            sql, text = run_text, filled_statement.text
         with positions, placed_in(sql, text, offset), in_session_zone(self.catalogs.time_zone):
             result = complete(self._run(text, options))
         note_result(result)
@@ -393,10 +393,10 @@ class StatementRunner:
             raise
         except Exception as error:
             # A user's session is set up before the run, which translates Spark's errors.
-            if (gone := java_gone(error, "run")) is None:
+            if (java_error := java_gone(error, "run")) is None:
                 raise
-            self.session.spark_session.note_failure(gone)
-            raise gone from error
+            self.session.spark_session.note_failure(java_error)
+            raise java_error from error
         finally:
             self.running.pop(tag, None)
 

@@ -207,14 +207,14 @@ class Session:
                     return Filled(text, ((0, 0, None),)), None
                 check_row_counts(text, values)
                 try:
-                    filled = with_parameters(text, values)
+                    filled_statement = with_parameters(text, values)
                 except AnalysisError:
                     # A syntax error comes first.
                     parse(text, dialect=options.dialect)
                     raise
                 if not begins_with(text, "EXECUTE"):
-                    return filled, None
-                text = filled.text
+                    return filled_statement, None
+                text = filled_statement.text
                 statement = parse(text, dialect=options.dialect)
                 assert isinstance(statement, Execute)
                 return self._executed(statement, options), statement

@@ -27,8 +27,8 @@ def reporting_step(step: str) -> Iterator[None]:
     except RowMergeError:
         raise
     except Exception as error:
-        if (gone := java_gone(error, step)) is not None:
-            raise gone from error
+        if (java_error := java_gone(error, step)) is not None:
+            raise java_error from error
         raise ExecutionError(
             f"The statement could not be looked at ({step}): {error_text(error)}", step=step
         ) from error

@@ -40,7 +40,7 @@ def executors_of(spark: Any) -> Executors:
             own = spark.conf.get("spark.python.daemon.module", None) == DAEMON
             master = "" if context is spark else context.master
             here = own or master == "local" or master.startswith("local[")
-            _executors[context] = Executors(sent=not own, elsewhere=not here)
+            _executors[context] = Executors(sends_packages=not own, elsewhere=not here)
         return _executors[context]
 
 
@@ -58,8 +58,8 @@ class Executors:
         elsewhere: they may run on other machines, without this machine's temporary files.
     """
 
-    def __init__(self, *, sent: bool, elsewhere: bool) -> None:
-        self.sent = sent
+    def __init__(self, *, sends_packages: bool, elsewhere: bool) -> None:
+        self.sends_packages = sends_packages
         self.elsewhere = elsewhere
         self._lock = threading.Lock()
         self._directory: PrivateDirectory | None = None
@@ -69,7 +69,7 @@ class Executors:
     def task(
         self, spark: Any, task: Callable[..., Any], marks: Sequence[Mark], schema: pa.Schema | None
     ) -> Callable[..., Any]:
-        if not self.sent:
+        if not self.sends_packages:
             return task
         content, modules = pickled(task)
         bundles = [self._bundled(spark, bundle([PACKAGE]))]

@@ -237,12 +237,12 @@ class LazySession:
 
 def _rows_of(context: Any) -> int | None:
     store = context._jsc.sc().statusStore()  # noqa: SLF001 - PySpark's own tracker does not report rows
-    read = written = 0
+    read = written_rows = 0
     for stage in context.statusTracker().getActiveStageIds():
         attempt = store.lastStageAttempt(stage)
         read += attempt.inputRecords() + attempt.shuffleReadRecords()
-        written += attempt.outputRecords() + attempt.shuffleWriteRecords()
-    return max(read, written) or None
+        written_rows += attempt.outputRecords() + attempt.shuffleWriteRecords()
+    return max(read, written_rows) or None
 
 
 def _tasks_of(context: Any) -> tuple[int, int] | None:

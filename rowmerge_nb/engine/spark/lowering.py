@@ -130,11 +130,13 @@ def _(node: Output, context: LoweringContext) -> Any:
     rows = lower(node.source, context)
     kinds = [_exported_type(symbol.type) for symbol in node.outputs]
     if not isinstance(node.source, Source) or all(
-        kind == s.type for kind, s in zip(kinds, node.outputs, strict=True)
+        sql_type == s.type for sql_type, s in zip(kinds, node.outputs, strict=True)
     ):
         return rows
     columns = (Column(symbol.type, symbol.name) for symbol in node.outputs)
-    casts = (Apply(kind, "cast", (column,)) for kind, column in zip(kinds, columns, strict=True))
+    casts = (
+        Apply(sql_type, "cast", (column,)) for sql_type, column in zip(kinds, columns, strict=True)
+    )
     return rows.select(
         *(
             F.expr(print_spark(cast)).alias(s.name)
@@ -194,8 +196,8 @@ def _(node: DeleteProject, context: LoweringContext) -> Any:
     ]
     types = [spark_type(symbol.type.arrow).simpleString() for symbol in node.outputs]
     values = [
-        text if symbol is node.row_id else conformed(text, kind)
-        for text, kind, symbol in zip([*data, *others], types, node.outputs, strict=True)
+        text if symbol is node.row_id else conformed(text, sql_type)
+        for text, sql_type, symbol in zip([*data, *others], types, node.outputs, strict=True)
     ]
     columns = [f"{value} AS c{i}" for i, value in enumerate(values)]
     if context.witness:
@@ -532,10 +534,10 @@ def _partitioned(
         cells = cells.unionAll(
             tables.in_tasks(_answered(answers, tables), AnswersOutputPass(partitions), CELLS)
         )
-    sent = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(
+    sorted_cells = cells.repartitionById(partitions, F.col("partition")).sortWithinPartitions(
         *map(backquoted, IN_ORDER)
     )
-    return sent, joining
+    return sorted_cells, joining
 
 
 def _source_rows(node: PlanNode, context: LoweringContext) -> tuple[ScanPass | None, Any]:

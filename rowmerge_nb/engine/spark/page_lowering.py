@@ -106,7 +106,7 @@ def row_task(
             old_symbols=tuple(old_columns.get(column.name) for column in node.columns),
             row_id=ROW_ID,
             witness=context.witness_type,
-            shown=_shown(context),
+            display_columns=_shown(context),
         )
     else:
         channels = _channels(node, above, context, printer)
@@ -187,11 +187,19 @@ def partitioned_tasks(
             lefts,
             partitions,
             on=on,
-            alone=full,
+            spreads_nulls=full,
             folder=folder,
         ),
         PartitionedOutputPass(
-            SOURCE, source, tasks[1], read, rights, partitions, on=on, alone=True, folder=folder
+            SOURCE,
+            source,
+            tasks[1],
+            read,
+            rights,
+            partitions,
+            on=on,
+            spreads_nulls=True,
+            folder=folder,
         ),
         PartitionedJoinTask(
             target.schema, read, key_join, _program(printer), channels, above, folder is not None
@@ -354,7 +362,7 @@ def _channels(
         marked=joined is not None and joined.type is JoinType.FULL,
         returned=_returned(node, names_of(context), printer),
         witness=context.witness_type,
-        shown=_shown(context),
+        display_columns=_shown(context),
     )
 
 

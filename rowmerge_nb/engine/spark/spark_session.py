@@ -275,24 +275,24 @@ def _start(
             java_home = make_java_home(java, directory.path / "java")
             without = _Classes(directory.path / "configuration")
             without.configuration.mkdir()
-        chosen = classes or _classes_of(java, conf) or without
+        class_options = classes or _classes_of(java, conf) or without
         settings = _settings(cores, app_name, conf, directory.path)
         java_options_here = (
             f"-Dlog4j2.configurationFile={shlex.quote(str(log_settings))}"
             f" {java_options(available_cores(), conf)}"
         )
         try:
-            session = _started(settings, java_options_here, java_home, chosen)
+            session = _started(settings, java_options_here, java_home, class_options)
         except Exception as error:
-            if chosen.cache is None or not _java_died(error):
+            if class_options.cache is None or not _java_died(error):
                 raise
             # A damaged cache kills Java. If it starts without, the cache was the cause.
             session = _started(settings, java_options_here, java_home, without)
-            chosen.cache.remove()
+            class_options.cache.remove()
             with suppress(OSError):
-                chosen.cache.failure.write_text(
+                class_options.cache.failure.write_text(
                     "Java died when it was started with it; see"
-                    f" {chosen.cache.home / 'crash.log'}\n"
+                    f" {class_options.cache.home / 'crash.log'}\n"
                 )
         if session in _own:
             keep_home(session.sparkContext, directory)

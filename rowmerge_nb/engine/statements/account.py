@@ -31,8 +31,8 @@ class Account:
     """The records of all tasks, added up.
 
     Args:
-        handed: for each writer or split that kept its pages: its number, the pages as an Arrow
-            stream, and the number of missing pages.
+        retained_pages: for each writer or split that kept its pages: its number, the pages as an
+            Arrow stream, and the number of missing pages.
         is_cut: whether rows fail the check and a task did not read all rows, so that counts are too
             small.
     """
@@ -41,7 +41,7 @@ class Account:
     joined: int
     matched: int
     pages: PageSample | None
-    stored: tuple[StoredSample, ...]
+    stored_samples: tuple[StoredSample, ...]
     writers: tuple[WriterRecord, ...]
     calls: tuple[Call, ...]
     failing: list[int]
@@ -49,12 +49,12 @@ class Account:
     witnesses: list[Page]
     patterns: tuple[MatchPattern, ...]
     errors: list[RowMergeError]
-    counted: int
-    alone: int
+    row_count: int
+    unmatched_rows: int
     returned: list[bytes]
     read: int = 0
-    failed: int | None = None
-    handed: tuple[tuple[int, bytes, int], ...] = ()
+    failed_partition: int | None = None
+    retained_pages: tuple[tuple[int, bytes, int], ...] = ()
     raised: tuple[Raised, ...] = ()
     is_cut: bool = False
 
@@ -80,10 +80,10 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
         joined=sum(clause_rows.values()),
         matched=sum(record.matched for record in records),
         pages=_pages(records, writers),
-        stored=tuple(
-            StoredSample(r.partition, r.stored, sum(r.operations.values()), r.stored_layout)
+        stored_samples=tuple(
+            StoredSample(r.partition, r.stored_page, sum(r.operations.values()), r.stored_layout)
             for r in records
-            if r.stored is not None
+            if r.stored_page is not None
         ),
         writers=tuple(
             WriterRecord(
@@ -92,7 +92,7 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
                 r.pages,
                 len(r.fragments),
                 sum(r.fragments),
-                r.counted,
+                r.row_count,
                 "aborted" if r.aborted else "finished",
             )
             for r in records
@@ -105,12 +105,14 @@ def sum_up(records: Sequence[TaskRecord], writers: int = 1) -> Account:
         witnesses=[record.witnesses for record in records if record.witnesses is not None],
         patterns=_patterns(records),
         errors=[record.error for record in records if record.error is not None],
-        counted=sum(record.counted for record in records),
-        alone=sum(record.alone for record in records),
+        row_count=sum(record.row_count for record in records),
+        unmatched_rows=sum(record.unmatched_rows for record in records),
         returned=[record.returned for record in records if record.returned],
         read=sum(record.read for record in records),
-        failed=next((record.partition for record in records if record.error is not None), None),
-        handed=tuple(
+        failed_partition=next(
+            (record.partition for record in records if record.error is not None), None
+        ),
+        retained_pages=tuple(
             (record.partition, record.retained_pages, record.left_out)
             for record in records
             if record.retained_pages
@@ -169,8 +171,8 @@ def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> 
         return tuple([with_pages[0].partition] * int(after.num_rows))
     writers: dict[str, int] = {}
     for record in records:
-        if record.stored is not None:
-            for row in _rows_as_text(record.stored):
+        if record.stored_page is not None:
+            for row in _rows_as_text(record.stored_page):
                 writers[row] = (
                     record.partition
                     if writers.get(row, record.partition) == record.partition

@@ -20,17 +20,17 @@ class Planned:
     """A plan before the rules, with what they need.
 
     Args:
-        carried: columns of the target that count as read though no expression below the writer
-            reads them; None for an INSERT.
+        read_columns: columns of the target that count as read though no expression below the
+            writer reads them; None for an INSERT.
     """
 
     first: Output
     settings: RuleSettings
-    carried: frozenset[str] | None = None
+    read_columns: frozenset[str] | None = None
 
     def plan(self) -> Output:
         plan = apply_rules(self.first, self.settings)
-        return plan if self.carried is None else mark_carried(plan, self.carried)
+        return plan if self.read_columns is None else mark_carried(plan, self.read_columns)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -142,7 +142,9 @@ def _changes_of(run: StatementRun) -> Mapping[str, Any]:
             "problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"
         }
     if isinstance(run.analysis, InsertAnalysis):
-        streams, row_count = (account.handed, account.counted) if account is not None else ((), 0)
+        streams, row_count = (
+            (account.retained_pages, account.row_count) if account is not None else ((), 0)
+        )
         pages = [(number, page) for number, stream, _ in streams for page in pages_of(stream)]
         if sum(page.num_rows for _, page in pages) != row_count:
             return {"problem": "not all of the pages that its sinks were given could be kept"}
@@ -307,7 +309,7 @@ class Checking:
             self._old_rows,
             missing,
             extra,
-            self.run.account.handed if self.run.account is not None else (),
+            self.run.account.retained_pages if self.run.account is not None else (),
         )
 
     def _read_back(self, most: int) -> tuple[pa.Table | None, str, str]:

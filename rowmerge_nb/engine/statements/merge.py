@@ -181,7 +181,7 @@ class MergeRun(StatementRun):
             join=replace(
                 trace.join,
                 unmatched_target_rows=(
-                    counts.alone if counts and self._join().type is JoinType.FULL else None
+                    counts.unmatched_rows if counts and self._join().type is JoinType.FULL else None
                 ),
                 source_rows=self._source_rows(),
                 duplicate_groups=groups,

@@ -199,7 +199,7 @@ class UpdatableRun(StatementRun):
             session=self.transaction.session,
             table=self.handle,
             splits=() if carried_rows else splits,
-            carried=carried_rows,
+            carries_splits=carried_rows,
             columns=tuple(columns),
             symbols=tuple(symbol.name for symbol in scan.data_outputs),
             program=self._program(),

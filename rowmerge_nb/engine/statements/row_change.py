@@ -290,13 +290,15 @@ def row_change_trace(
             on=_term(analysis.on, *run.shown) if isinstance(analysis, MergeAnalysis) else None,
             rows=counts.joined if counts else None,
             matched_rows=counts.matched if counts else None,
-            unmatched_rows=counts.joined - counts.matched - counts.alone if counts else None,
+            unmatched_rows=counts.joined - counts.matched - counts.unmatched_rows
+            if counts
+            else None,
             multiple_matches=counts.patterns if counts else None,
         ),
         samples=RowSamples(
             # A row whose partner was not read would seem to have none.
             pages=account.pages if account and not account.lacks_scanned_rows else None,
-            stored_pages=account.stored if account else (),
+            stored_pages=account.stored_samples if account else (),
         ),
     )
 
@@ -350,8 +352,8 @@ def _rows(
     stored_rows = sum(sum(record.rows.values()) for record in account.writers)
     fragments = sum(record.fragments for record in account.writers)
     rows: dict[str, tuple[tuple[int | None, ...], int | None]] = {
-        output.id: ((account.counted,), account.counted),
-        finish.id: ((fragments,), account.counted),
+        output.id: ((account.row_count,), account.row_count),
+        finish.id: ((fragments,), account.row_count),
         writer.id: ((stored_rows,), fragments),
     }
     node = writer.sources[0]

@@ -241,7 +241,7 @@ class StatementRun:
             state=state,
             skipped=self.skipped,
             count=(
-                (account.counted if account else 0) if is_finished and self.changes_rows else None
+                (account.row_count if account else 0) if is_finished and self.changes_rows else None
             ),
             seconds=dict(self.steps.seconds),
             target=self._target_record(is_finished=is_finished),
@@ -523,14 +523,14 @@ class StatementRun:
         self,
         method: str,
         call: Callable[[], T],
-        given: str = "",
+        arguments: str = "",
         *,
         at_once: bool = False,
         **more: Any,
     ) -> T:
         lasts = at_once or self.transaction.commits_in_finish
         answer: T = (self.transaction.lasting if lasts else self.transaction.log.call)(
-            method, call, given, **more
+            method, call, arguments, **more
         )
         return answer
 

@@ -40,7 +40,7 @@ class ChangeChannels:
     marked: bool
     returned: ReturnedRows | None
     witness: pa.StructType | None
-    shown: tuple[tuple[str, ...], tuple[str, ...]]
+    display_columns: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(
         self, rows: JoinedRows, evaluator: PageEvaluator, source_rows: pa.Array | None = None
@@ -61,7 +61,7 @@ class ChangeChannels:
         if self.returned is not None:
             arrays.append(self.returned.of(rows, merge_row, evaluator))
         if self.witness is not None:
-            arrays.append(_witness_of(rows, self.witness, self.shown, source_rows))
+            arrays.append(_witness_of(rows, self.witness, self.display_columns, source_rows))
         return pa.RecordBatch.from_arrays(
             arrays, names=[f"c{index}" for index in range(len(arrays))]
         )
@@ -75,7 +75,7 @@ class DeleteChannels:
     old_symbols: tuple[str | None, ...]
     row_id: str
     witness: pa.StructType | None
-    shown: tuple[tuple[str, ...], tuple[str, ...]]
+    display_columns: tuple[tuple[str, ...], tuple[str, ...]]
 
     def batch(self, rows: JoinedRows, _: PageEvaluator) -> pa.RecordBatch:
         symbols = dict(
@@ -91,7 +91,7 @@ class DeleteChannels:
             else:
                 arrays.append(self._control(channel, rows))
         if self.witness is not None:
-            arrays.append(_witness_of(rows, self.witness, self.shown, None))
+            arrays.append(_witness_of(rows, self.witness, self.display_columns, None))
         return pa.RecordBatch.from_arrays(
             arrays, names=[f"c{index}" for index in range(len(arrays))]
         )

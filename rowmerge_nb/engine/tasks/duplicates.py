@@ -76,7 +76,7 @@ def _repeats(unique_id: npt.NDArray[np.int64]) -> bool:
 
 
 def mark_distinct(
-    unique_id: pa.Array, case_number: pa.Array, era: Era, seen: set[int] | None = None
+    unique_id: pa.Array, case_number: pa.Array, era: Era, earlier_cases: set[int] | None = None
 ) -> pa.Array:
     """Build the channel ``is_distinct`` (int8, 0 or 1).
 
@@ -84,7 +84,7 @@ def mark_distinct(
     for the first row of a key, otherwise 0, NULLs included.
 
     Args:
-        seen: case numbers of rows without a target row in earlier batches; updated.
+        earlier_cases: case numbers of rows without a target row in earlier batches; updated.
     """
     keys = MatchKeys.of(unique_id, case_number)
     if era is Era.DOCUMENTS and not _repeats(keys.unique_id):
@@ -92,9 +92,9 @@ def mark_distinct(
     sizes, first = _sizes(keys.unique_id, keys.case_number)
     without = keys.unique_id == NO_TARGET
     distinct = first if era is Era.CURRENT else (sizes == 1) | without
-    if seen is not None and era is Era.CURRENT:
-        distinct &= ~(without & np.isin(keys.case_number, list(seen)))
-        seen.update(ascending(keys.case_number[without]).tolist())
+    if earlier_cases is not None and era is Era.CURRENT:
+        distinct &= ~(without & np.isin(keys.case_number, list(earlier_cases)))
+        earlier_cases.update(ascending(keys.case_number[without]).tolist())
     return pa.array(distinct.astype(np.int8))
 
 

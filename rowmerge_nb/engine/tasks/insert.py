@@ -67,8 +67,8 @@ class InsertPass:
                 with recorder.call("append_page", f"I {page.num_rows}", page):
                     sink.append_page(page)
                 recorder.record.pages += 1
-                recorder.record.counted += page.num_rows
-                recorder.record.operations = {1: recorder.record.counted}
+                recorder.record.row_count += page.num_rows
+                recorder.record.operations = {1: recorder.record.row_count}
                 if self.returning is not None:
                     recorder.add_returned(batch.column(self.returning))
             step = "finish"

@@ -166,7 +166,7 @@ class MergePass:
         record.matched += len(unique_id) - unique_id.null_count
         if self.source_present is not None:
             target_only = sum(batch.column(self.source_present).null_count for batch in batches)
-            record.alone += target_only
+            record.unmatched_rows += target_only
             record.matched -= target_only
         numbers, counts = np.unique(
             pc.fill_null(cases, NO_CLAUSE).to_numpy(zero_copy_only=False), return_counts=True

@@ -60,8 +60,8 @@ class PartitionedOutputPass:
     """Partitions the rows of one side by the hash of their keys.
 
     Args:
-        alone: spread rows with a NULL key, which match nothing, over the tasks; otherwise drop
-            them.
+        spreads_nulls: spread rows with a NULL key, which match nothing, over the tasks; otherwise
+            drop them.
         folder: a folder that all tasks can access; None to send pages as bytes.
     """
 
@@ -72,7 +72,7 @@ class PartitionedOutputPass:
     keys: JoinKeys
     partitions: int
     on: int | None = field(default=None, kw_only=True)
-    alone: bool
+    spreads_nulls: bool
     folder: str | None = None
 
     def __call__(self, batches: Batches) -> Iterator[pa.RecordBatch]:
@@ -124,7 +124,7 @@ class PartitionedOutputPass:
         has_keys = np.logical_and.reduce(
             [key.is_valid().to_numpy(zero_copy_only=False) for key in keys]
         )
-        if not self.alone:
+        if not self.spreads_nulls:
             return page.filter(pa.array(has_keys)), places[has_keys]
         spread = page.column(POSITION).to_numpy() % self.partitions
         return page, np.where(has_keys, places, spread.astype(np.int32))

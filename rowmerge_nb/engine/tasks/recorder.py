@@ -63,7 +63,7 @@ class TaskRecord:
 
     Args:
         partition: the partition of the task, or the number of the writer behind an exchange.
-        stored: the first rows that the sink or page source received.
+        stored_page: the first rows that the sink or page source received.
         warning: unique ids of target rows that deserve a warning.
         witnesses: their joined rows: unique_id, case_number, row_id and optionally the witness.
         returned: rows of RETURNING as an Arrow stream; such a record has no other data.
@@ -76,11 +76,11 @@ class TaskRecord:
     before: int = 0
     after: int = 0
     sampled: list[Sampled] = field(default_factory=list)
-    stored: Page | None = None
+    stored_page: Page | None = None
     stored_layout: PageLayout | None = None
     operations: dict[int, int] = field(default_factory=dict)
     pages: int = 0
-    counted: int = 0
+    row_count: int = 0
     fragments: list[int] = field(default_factory=list)
     calls: list[Call] = field(default_factory=list)
     failing: list[int] = field(default_factory=list)
@@ -89,7 +89,7 @@ class TaskRecord:
     patterns: Patterns = field(default_factory=dict)
     error: RowMergeError | None = None
     aborted: bool = False
-    alone: int = 0
+    unmatched_rows: int = 0
     returned: bytes = b""
     read: int = 0
     retained_pages: bytes = b""
@@ -275,27 +275,27 @@ class Recorder:
         samples = [np.zeros(0, np.int64)]
         for number in numbers.tolist():
             is_new = number not in self._remaining
-            remaining = self._remaining.setdefault(number, self._per_clause)
-            if remaining > 0:
+            free_rows = self._remaining.setdefault(number, self._per_clause)
+            if free_rows > 0:
                 # At least one row of each clause is sampled.
                 first = np.flatnonzero(cases == number)[
-                    : min(remaining, max(most // len(numbers), int(is_new)))
+                    : min(free_rows, max(most // len(numbers), int(is_new)))
                 ]
-                self._remaining[number] = remaining - len(first)
+                self._remaining[number] = free_rows - len(first)
                 samples.append(first)
         return np.sort(np.concatenate(samples))
 
     def stored(
-        self, layout: PageLayout | None, page: Page, operations: pa.Array, counted: int
+        self, layout: PageLayout | None, page: Page, operations: pa.Array, row_count: int
     ) -> None:
         record = self.record
         record.pages += 1
-        record.counted += counted
+        record.row_count += row_count
         for entry in pc.value_counts(operations).to_pylist():
             record.operations[entry["values"]] = (
                 record.operations.get(entry["values"], 0) + entry["counts"]
             )
-        stored_rows = record.stored.num_rows if record.stored is not None else 0
+        stored_rows = record.stored_page.num_rows if record.stored_page is not None else 0
         new_rows = min(
             self._per_clause - stored_rows,
             page.num_rows,
@@ -305,8 +305,10 @@ class Recorder:
             self._room["stored"] -= page.nbytes * new_rows // page.num_rows
             # A slice would pickle the whole page.
             more = page.take(pa.array(np.arange(new_rows)))
-            record.stored = (
-                more if record.stored is None else pa.concat_batches([record.stored, more])
+            record.stored_page = (
+                more
+                if record.stored_page is None
+                else pa.concat_batches([record.stored_page, more])
             )
             record.stored_layout = layout
 

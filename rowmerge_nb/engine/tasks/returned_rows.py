@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class ReturnedRows:
     fields: tuple[str, ...]
-    known: tuple[AssignedColumn, ...]
+    assignments: tuple[AssignedColumn, ...]
     values: tuple[AssignedColumn, ...]
 
     def of(
@@ -36,8 +36,10 @@ class ReturnedRows:
         if not len(changed):
             return pa.nulls(rows.count, row_type)
         some = JoinedRows(rows.count, (*rows.sides, Side(merge_page))).picked(changed)
-        known = evaluator.values_of(self.known, some.page(read_by(self.known)), some)
-        known_page = pa.RecordBatch.from_arrays(known, names=[column.name for column in self.known])
+        arrays = evaluator.values_of(self.assignments, some.page(read_by(self.assignments)), some)
+        known_page = pa.RecordBatch.from_arrays(
+            arrays, names=[column.name for column in self.assignments]
+        )
         some = JoinedRows(some.count, (*some.sides, Side(known_page)))
         values = evaluator.values_of(self.values, some.page(read_by(self.values)), some)
         row = pa.StructArray.from_arrays(values, fields=list(row_type))

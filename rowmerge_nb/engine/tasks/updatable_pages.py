@@ -42,7 +42,7 @@ class SplitPass:
     Args:
         channels: for an UPDATE, the page channel of every updated column in table order, and of the
             row id.
-        carried: `splits` is empty; each split arrives pickled with its number.
+        carries_splits: `splits` is empty; each split arrives pickled with its number.
     """
 
     provider: ConnectorPageSourceProvider
@@ -57,12 +57,12 @@ class SplitPass:
     table_columns: tuple[pa.Field, ...]
     per_clause: int
     witness: bool
-    carried: bool = False
+    carries_splits: bool = False
     keeping: Keeping = IN_CASE
 
     def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            first = 2 if self.carried else 1
+            first = 2 if self.carries_splits else 1
             answers = [
                 query.answer(batch.column(first + index))
                 for index, query in enumerate(self.program.queries)
@@ -71,7 +71,7 @@ class SplitPass:
                 # Pickled by the driver.
                 split = (
                     pickle.loads(batch.column(1)[row].as_py())  # noqa: S301
-                    if self.carried
+                    if self.carries_splits
                     else self.splits[number]
                 )
                 yield from SplitRun(self, number, split, answers).run()

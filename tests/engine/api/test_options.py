@@ -38,7 +38,7 @@ def test_every_option_has_a_meaning_and_a_check() -> None:
     unchecked = [
         o.keyword
         for o in STATEMENT_OPTIONS.values()
-        if not (o.meaning and (o.choices or o.wanted or o.convert))
+        if not (o.meaning and (o.choices or o.expected or o.convert))
     ]
     assert unchecked == []
 

@@ -11,7 +11,7 @@ from rowmerge_nb.engine.spark.executors import RELATION_BYTES, executors_of, rel
 
 def test_nothing_is_sent_to_workers_of_our_own_session(spark):
     executors = executors_of(spark)
-    assert not executors.sent
+    assert not executors.sends_packages
     assert not executors.elsewhere
     assert executors_of(spark.newSession()) is executors
 

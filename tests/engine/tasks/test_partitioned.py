@@ -63,7 +63,14 @@ def sent(
     ]
     schema = table.schema.append(pa.field(POSITION, pa.int64()))
     task = PartitionedOutputPass(
-        SOURCE, None, 0, schema, keys_of(schema, *keys), PARTITIONS, alone=alone, folder=folder
+        SOURCE,
+        None,
+        0,
+        schema,
+        keys_of(schema, *keys),
+        PARTITIONS,
+        spreads_nulls=alone,
+        folder=folder,
     )
     found: dict[int, list[dict[str, Any]]] = {}
     # All first: the task completes its file at its end.
@@ -135,7 +142,7 @@ def test_rows_are_parted_together_and_pages_numbered(monkeypatch: pytest.MonkeyP
     schema = pa.schema([("k", pa.int64()), (POSITION, pa.int64())])
     cells = list(
         PartitionedOutputPass(
-            SOURCE, None, 0, schema, keys_of(schema, "k"), PARTITIONS, alone=True
+            SOURCE, None, 0, schema, keys_of(schema, "k"), PARTITIONS, spreads_nulls=True
         )(keys)
     )
     assert Counter(cell.column(4)[0].as_py() for cell in cells) == {
@@ -156,7 +163,7 @@ def test_every_task_gets_the_answers_of_subqueries_before_any_row(
     folder = str(tmp_path) if in_files else None
     sides = [
         PartitionedOutputPass(
-            side, None, 0, schema, keys_of(schema, "k"), 1, alone=True, folder=folder
+            side, None, 0, schema, keys_of(schema, "k"), 1, spreads_nulls=True, folder=folder
         )([rows])
         for side in (SOURCE, TARGET)
     ]
@@ -190,7 +197,11 @@ def test_a_key_that_cannot_be_computed_ends_the_task_with_the_number_of_on() -> 
     rows = pa.RecordBatch.from_pydict({"k": [1]})
     schema = rows.schema.append(pa.field(POSITION, pa.int64()))
     with pytest.raises(RuntimeError, match=r"\[\[DIVISION_BY_ZERO@4\]\] Division by zero"):
-        list(PartitionedOutputPass(SOURCE, None, 0, schema, keys, 2, on=4, alone=True)([rows]))
+        list(
+            PartitionedOutputPass(SOURCE, None, 0, schema, keys, 2, on=4, spreads_nulls=True)(
+                [rows]
+            )
+        )
 
 
 def test_a_disk_that_cannot_be_written_ends_the_task_with_a_code(tmp_path: Path) -> None:

@@ -17,8 +17,8 @@ def test_only_the_first_rows_of_a_stored_page_travel() -> None:
     recorder = Recorder(0, 10)
     for _ in range(2):
         recorder.stored(None, page, page.column(1), page.num_rows)
-    assert recorder.record.stored is not None
-    assert recorder.record.stored.column(0).to_pylist() == list(range(10))
+    assert recorder.record.stored_page is not None
+    assert recorder.record.stored_page.column(0).to_pylist() == list(range(10))
     assert recorder.record.operations == {1: 200_000}
     assert len(pickle.dumps(recorder.record)) < 10_000
 
@@ -46,7 +46,7 @@ def test_fewer_large_rows_are_sampled_with_at_least_one_per_clause() -> None:
             one.stored(None, page, page.column(1), page.num_rows)
     record = recorder.record
     assert sum(part.before.num_rows for part in record.sampled) == 2
-    assert record.stored is not None
-    assert record.stored.num_rows == 4
+    assert record.stored_page is not None
+    assert record.stored_page.num_rows == 4
     assert (record.before, record.operations) == (24, {1: 24})
     assert sum(part.before.num_rows for part in every.record.sampled) == 24

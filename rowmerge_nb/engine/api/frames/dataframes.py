@@ -37,15 +37,15 @@ class FrameTable:
     """A frame as a SQL table.
 
     Args:
-        refused: the errors of unsupported columns, raised when a statement uses them.
+        refused_columns: the errors of unsupported columns, raised when a statement uses them.
     """
 
     columns: tuple[ColumnMetadata, ...] = ()
     table: pa.Table | None = None
-    refused: Mapping[str, AnalysisError] = field(default_factory=dict)
+    refused_columns: Mapping[str, AnalysisError] = field(default_factory=dict)
 
     def whole(self) -> FrameTable:
-        for error in self.refused.values():
+        for error in self.refused_columns.values():
             raise error
         return self
 
@@ -224,15 +224,15 @@ def _arrow_columns(table: pa.Table) -> Iterator[_Column]:
 
 
 def _pandas_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
-    kind = series.dtype
-    if _is_object(kind):
+    dtype = series.dtype
+    if _is_object(dtype):
         return exact_objects(series.to_numpy(), pandas=True)
-    if type(kind).__name__ == "CategoricalDtype" and _is_object(kind.categories.dtype):
-        return _categories(kind.categories.to_numpy(), series.cat.codes.to_numpy())
-    if type(kind).__name__ == "SparseDtype":
+    if type(dtype).__name__ == "CategoricalDtype" and _is_object(dtype.categories.dtype):
+        return _categories(dtype.categories.to_numpy(), series.cat.codes.to_numpy())
+    if type(dtype).__name__ == "SparseDtype":
         return _pandas_values(series.sparse.to_dense())
-    if isinstance(kind, np.dtype) and not kind.isnative:
-        series = series.astype(kind.newbyteorder("="))
+    if isinstance(dtype, np.dtype) and not dtype.isnative:
+        series = series.astype(dtype.newbyteorder("="))
     try:
         return exact_values(_chunked(pa.array(series, from_pandas=True)))
     except UnicodeError:
@@ -242,13 +242,13 @@ def _pandas_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
 
 def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
     try:
-        kind, values = exact_objects(categories, pandas=True)
+        dtype, values = exact_objects(categories, pandas=True)
     except RefusedValueError as error:
         places = np.flatnonzero(codes == error.row)
         raise RefusedValueError(
             int(places[0]) if len(places) else 0, error.value, error.reason
         ) from error
-    return kind, values.take(pa.array(codes, mask=codes < 0))
+    return dtype, values.take(pa.array(codes, mask=codes < 0))
 
 
 def _polars_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
@@ -268,8 +268,8 @@ def _text(label: Any) -> str:
     return str(label).encode("utf-8", "backslashreplace").decode()
 
 
-def _is_object(kind: Any) -> bool:
-    return isinstance(kind, np.dtype) and kind.kind == "O"
+def _is_object(dtype: Any) -> bool:
+    return isinstance(dtype, np.dtype) and dtype.kind == "O"
 
 
 def _chunked(array: Any) -> pa.ChunkedArray:

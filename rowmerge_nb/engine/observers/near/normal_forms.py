@@ -37,7 +37,7 @@ BLANKS: Final = "".join(
     )
 )
 """Unicode white space, and zero-width blanks."""
-BITS: Final = {kind: 1 << place for place, kind in enumerate(KeyDifference)}
+BITS: Final = {difference: 1 << bit for bit, difference in enumerate(KeyDifference)}
 """Bit flags of differences."""
 LETTERS: Final = (4, 64)
 """Lengths of texts for one-letter differences: shorter texts are too ambiguous, longer ones are not
@@ -91,7 +91,7 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
     bare = [pc.utf8_ltrim(texts, characters=BLANKS) for texts in ends]
     around = np.zeros(len(one), np.int64)
     # In a blank text, all blanks are trailing.
-    for kind, whole, rest, all_but_blanks in (
+    for difference, whole, rest, all_but_blanks in (
         (KeyDifference.TRAILING_BLANKS, (one, other), ends, f"(?s)^.*[^{re.escape(BLANKS)}]"),
         (KeyDifference.LEADING_BLANKS, ends, bare, f"(?s)[^{re.escape(BLANKS)}].*$"),
     ):
@@ -108,8 +108,8 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
                 for t in whole
             ]
             separated[same] = _true(pc.not_equal(*blanks))
-        bits += np.where(separated, BITS[kind], 0)
-        around += np.where(lengths[0] + lengths[1] > 0, BITS[kind], 0)
+        bits += np.where(separated, BITS[difference], 0)
+        around += np.where(lengths[0] + lengths[1] > 0, BITS[difference], 0)
     undecided = np.flatnonzero(_true(pc.not_equal(*bare)))
     for kinds, form in (
         ((KeyDifference.UNICODE_FORM,), _composed),
@@ -120,7 +120,7 @@ def differences(one: pa.Array, other: pa.Array) -> npt.NDArray[np.int64]:
         if not len(undecided):
             break
         equal = _true(pc.equal(*(form(texts.take(pa.array(undecided))) for texts in bare)))
-        bits[undecided[equal]] += sum(BITS[kind] for kind in kinds)
+        bits[undecided[equal]] += sum(BITS[difference] for difference in kinds)
         if KeyDifference.NUMBER in kinds:
             # A text with blanks around it is not a number.
             bits[undecided[equal]] |= around[undecided[equal]]

@@ -62,7 +62,7 @@ class UnreadableError(Exception):
 class Key:
     target: Typed
     source: Typed
-    place: int
+    position: int
 
     @property
     def type(self) -> Type:
@@ -74,7 +74,7 @@ class Condition:
     """Any other part of ON."""
 
     tree: Typed
-    place: int
+    position: int
 
 
 @dataclass(frozen=True)
@@ -173,7 +173,7 @@ class KeyValues:
 
     values: pa.Array
     clocks: pa.Array | None
-    shown: pa.Array
+    display_values: pa.Array
 
 
 def key_values(tree: Typed, rows: pa.RecordBatch) -> KeyValues:

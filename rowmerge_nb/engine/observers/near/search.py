@@ -122,9 +122,13 @@ class _Search:
             side: [key_values(tree, rows.columns) for tree in trees[side]]
             for side, rows in self.sides.items()
         }
-        self.places = range(len(on.keys))
-        self.texts = [place for place in self.places if on.keys[place].type.base in TEXT]
-        self.moments = [place for place in self.places if on.keys[place].type.base == MOMENT]
+        self.positions = range(len(on.keys))
+        self.texts = [
+            position for position in self.positions if on.keys[position].type.base in TEXT
+        ]
+        self.moments = [
+            position for position in self.positions if on.keys[position].type.base == MOMENT
+        ]
 
     def result(self) -> NearKeys:
         for side in self.sides:
@@ -135,23 +139,23 @@ class _Search:
                 side,
                 {
                     "m": pa.array(~free[side]),
-                    **{f"n{place}": self._form(side, place) for place in self.places},
+                    **{f"n{position}": self._form(side, position) for position in self.positions},
                 },
             )
         alike = equal + self._with_answers(self._alike())
         letters = bool(self.texts) and self._are_few_letters()
         if letters and any(_any_alone(_rows_of(side, alike), free[side]) for side in self.sides):
-            for place in self.texts:
-                alike += self._with_answers(self._one_letter(place, free))
+            for position in self.texts:
+                alike += self._with_answers(self._one_letter(position, free))
         source, target = (self._nearest(side, alike, free[side]) for side in self.sides)
         sides = self._side_result("s", "t", free, source), self._side_result("t", "s", free, target)
         return NearKeys(self.on.terms, *sides, letters=letters or not self.texts)
 
     def _nearest(self, side: str, alike: _Pairs, free: npt.NDArray[np.bool_]) -> _Pairs:
         pairs = alike
-        if len(self.places) > 1 and _any_alone(_rows_of(side, alike), free):
-            for place in self.places:
-                pairs += self._with_answers(self._other_value(place, side))
+        if len(self.positions) > 1 and _any_alone(_rows_of(side, alike), free):
+            for position in self.positions:
+                pairs += self._with_answers(self._other_value(position, side))
         rows = _rows_of(side, pairs)
         candidates = np.flatnonzero(free[rows])
         others = _rows_of("t" if side == "s" else "s", pairs)
@@ -166,17 +170,19 @@ class _Search:
 
     def _register(self, side: str, more: Mapping[str, pa.Array]) -> None:
         columns = {"r": pa.array(np.arange(self.sides[side].columns.num_rows))}
-        columns |= {f"k{place}": key.values for place, key in enumerate(self.values[side])}
+        columns |= {f"k{position}": key.values for position, key in enumerate(self.values[side])}
         self.connection.register(side, pa.table({**columns, **more}))
 
-    def _form(self, side: str, place: int) -> pa.Array:
-        key = self.values[side][place]
-        if place in self.texts:
+    def _form(self, side: str, position: int) -> pa.Array:
+        key = self.values[side][position]
+        if position in self.texts:
             return normal_form(key.values)
         return key.values if key.clocks is None else key.clocks
 
     def _columns(self, pattern: str, but: int | None = None, separator: str = ", ") -> str:
-        return separator.join(pattern.format(place) for place in self.places if place != but)
+        return separator.join(
+            pattern.format(position) for position in self.positions if position != but
+        )
 
     def _pairs(self, sql: str, far: int = 0) -> _Pairs:
         table = self.connection.sql(sql).to_arrow_table()
@@ -184,7 +190,7 @@ class _Search:
         separated = (
             np.column_stack(bits).astype(np.int64)
             if bits
-            else np.zeros((len(source), len(self.places)), np.int64)
+            else np.zeros((len(source), len(self.positions)), np.int64)
         )
         return _Pairs(source, target, separated, np.full(len(source), far, np.int64))
 
@@ -223,7 +229,7 @@ class _Search:
     def _few_pairs(self, sql: str) -> _Pairs:
         if not self.on.conditions:
             return _Pairs(
-                *(np.zeros(shape, np.int64) for shape in (0, 0, (0, len(self.places)), 0))
+                *(np.zeros(shape, np.int64) for shape in (0, 0, (0, len(self.positions)), 0))
             )
         pairs = self._pairs(sql)
         if len(pairs.source) > MOST_PAIRS:
@@ -265,7 +271,7 @@ class _Search:
         table_pairs += [(self._many("s"), few["t"])] if crowded["s"] else []
         table_pairs += [(few["s"], self._many("t"))] if crowded["t"] else []
         forms: list[Mapping[int, str]] = [{}]
-        if self.moments and len(self.places) > 1:
+        if self.moments and len(self.positions) > 1:
             # Equal instants match in any zone; another key then separates the rows.
             forms.append(dict.fromkeys(self.moments, "k"))
         joined = " UNION ALL ".join(
@@ -274,12 +280,12 @@ class _Search:
             for form in forms
         )
         pairs = self._pairs(joined)
-        bits = np.column_stack([self._differences(place, pairs) for place in self.places])
+        bits = np.column_stack([self._differences(position, pairs) for position in self.positions])
         difference_counts = np.bitwise_count(bits).sum(axis=1).astype(np.int64)
         return replace(pairs, bits=bits, far=difference_counts * _KIND).taken(difference_counts > 0)
 
     def _same(self, form: Mapping[int, str]) -> str:
-        names = [f"{form.get(place, 'n')}{place}" for place in self.places]
+        names = [f"{form.get(position, 'n')}{position}" for position in self.positions]
         return " AND ".join(f"a.{name} IS NOT DISTINCT FROM b.{name}" for name in names)
 
     def _find_crowds(self, side: str) -> bool:
@@ -308,32 +314,36 @@ class _Search:
             " a.r <> b.first)"
         )
 
-    def _differences(self, place: int, pairs: _Pairs) -> npt.NDArray[np.int64]:
+    def _differences(self, position: int, pairs: _Pairs) -> npt.NDArray[np.int64]:
         rows = {"s": pa.array(pairs.source), "t": pa.array(pairs.target)}
-        one, other = (self.values[side][place].values.take(taken) for side, taken in rows.items())
-        if place in self.texts:
+        one, other = (
+            self.values[side][position].values.take(indexes) for side, indexes in rows.items()
+        )
+        if position in self.texts:
             return differences(one, other)
         null = np.where(one.is_null().to_numpy(zero_copy_only=False), BITS[KeyDifference.NULL], 0)
-        if place not in self.moments:
+        if position not in self.moments:
             return null
         equal = pc.fill_null(pc.equal(one, other), fill_value=True).to_numpy(zero_copy_only=False)
         return null + np.where(equal, 0, BITS[KeyDifference.TIME_ZONE])
 
     def _are_few_letters(self) -> bool:
         low, high = LETTERS
-        texts = [values[place].values for values in self.values.values() for place in self.texts]
+        texts = [
+            values[position].values for values in self.values.values() for position in self.texts
+        ]
         lengths = [pc.fill_null(pc.utf8_length(text), 0).to_numpy() for text in texts]
         return (
             sum(int(length[(low <= length) & (length <= high)].sum()) for length in lengths)
             <= MOST_LETTERS
         )
 
-    def _one_letter(self, place: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
+    def _one_letter(self, position: int, free: Mapping[str, npt.NDArray[np.bool_]]) -> _Pairs:
         """Return pairs whose key differs by one letter: equal if each lacks it, or one of them
         does.
         """
         for side, values in self.values.items():
-            rows = without_one_letter(values[place].values, LETTERS)
+            rows = without_one_letter(values[position].values, LETTERS)
             at = rows.column("at").combine_chunks()
             columns = {
                 "r": at,
@@ -341,7 +351,7 @@ class _Search:
                 "w": rows.column("w"),
                 "m": pa.array(~free[side]).take(at),
             }
-            columns |= {f"k{other}": values[other].values.take(at) for other in self.places}
+            columns |= {f"k{other}": values[other].values.take(at) for other in self.positions}
             self.connection.register(f"{side}_shorter", pa.table(columns))
         keys = self._columns("k{0}")
         one = {
@@ -352,29 +362,29 @@ class _Search:
             for side in self.sides
         }
         same = "a.w = b.w AND (a.i = b.i OR a.i = 0 OR b.i = 0)" + "".join(
-            f" AND a.k{o} = b.k{o}" for o in self.places if o != place
+            f" AND a.k{o} = b.k{o}" for o in self.positions if o != position
         )
         bits = ", ".join(
-            str(BITS[KeyDifference.LETTER] if other == place else 0) for other in self.places
+            str(BITS[KeyDifference.LETTER] if other == position else 0) for other in self.positions
         )
         joined = " UNION ALL ".join(
-            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {same} WHERE a.k{place} <>"
-            f" b.k{place} AND NOT ({matched}.m)"
+            f"SELECT a.r, b.r, {bits} FROM {s} a JOIN {t} b ON {same} WHERE a.k{position} <>"
+            f" b.k{position} AND NOT ({matched}.m)"
             for s, t, matched in (("s_shorter", one["t"], "a"), (one["s"], "t_shorter", "b"))
         )
         return self._pairs(joined, _ONE_LETTER)
 
-    def _other_value(self, place: int, side: str) -> _Pairs:
+    def _other_value(self, position: int, side: str) -> _Pairs:
         """Return pairs of an unmatched row in which only one key has another value, and few rows of
         the other side share the other keys.
         """
-        others = self._columns("k{0}", place)
-        equal = self._columns("a.k{0} = b.k{0}", place, " AND ")
-        kind = (
-            f"CASE WHEN a.k{place} IS NULL OR b.k{place} IS NULL THEN {BITS[KeyDifference.NULL]} ELSE"
-            f" {BITS[KeyDifference.VALUE]} END"
+        others = self._columns("k{0}", position)
+        equal = self._columns("a.k{0} = b.k{0}", position, " AND ")
+        difference = (
+            f"CASE WHEN a.k{position} IS NULL OR b.k{position} IS NULL THEN"
+            f" {BITS[KeyDifference.NULL]} ELSE {BITS[KeyDifference.VALUE]} END"
         )
-        bits = ", ".join(kind if other == place else "0" for other in self.places)
+        bits = ", ".join(difference if other == position else "0" for other in self.positions)
         other = "t" if side == "s" else "s"
         rare = f"SELECT {others} FROM {other} GROUP BY {others} HAVING count(*) <= {MOST_ALIKE}"
         tables = {
@@ -382,8 +392,8 @@ class _Search:
             other: f"(SELECT x.* FROM {other} x SEMI JOIN ({rare}) y USING ({others}))",
         }
         joined = (
-            f"{tables['s']} a JOIN {tables['t']} b ON {equal} AND a.k{place} IS DISTINCT FROM"
-            f" b.k{place}"
+            f"{tables['s']} a JOIN {tables['t']} b ON {equal} AND a.k{position} IS DISTINCT FROM"
+            f" b.k{position}"
         )
         return self._pairs(f"SELECT a.r, b.r, {bits} FROM {joined}", _OTHER_VALUE)
 
@@ -417,9 +427,9 @@ class _Search:
                 separations=self._separations(bits),
                 answers=answers,
                 alike=alike,
-                taken=taken,
+                taken=is_taken,
             )
-            for row, key, (alike, taken), bits, answers in details
+            for row, key, (alike, is_taken), bits, answers in details
         ]
         records += [
             replace(row, separations=self._nulls(row))
@@ -429,11 +439,13 @@ class _Search:
 
     def _records(self, side: str, rows: npt.NDArray[np.int64]) -> list[NearRow]:
         one = self.sides[side]
-        taken = pa.array(rows)
-        columns = one.columns.take(taken)
+        indexes = pa.array(rows)
+        columns = one.columns.take(indexes)
         values = [python_values(column) for column in columns.columns]
         names = [one.names[symbol] for symbol in columns.schema.names]
-        numbers = [None] * len(rows) if one.numbers is None else one.numbers.take(taken).to_pylist()
+        numbers = (
+            [None] * len(rows) if one.numbers is None else one.numbers.take(indexes).to_pylist()
+        )
         return [
             NearRow(
                 number, {name: column[at] for name, column in zip(names, values, strict=True)}, key
@@ -444,7 +456,10 @@ class _Search:
     def _keys(self, side: str, rows: npt.NDArray[np.int64]) -> list[tuple[Any, ...]]:
         return list(
             zip(
-                *(python_values(key.shown.take(pa.array(rows))) for key in self.values[side]),
+                *(
+                    python_values(key.display_values.take(pa.array(rows)))
+                    for key in self.values[side]
+                ),
                 strict=True,
             )
         )
@@ -456,8 +471,8 @@ class _Search:
         if not len(rows):
             return []
         keys = {
-            f"k{place}": key.values.take(pa.array(rows))
-            for place, key in enumerate(self.values[side])
+            f"k{position}": key.values.take(pa.array(rows))
+            for position, key in enumerate(self.values[side])
         }
         self.connection.register(
             "told", pa.table({"place": pa.array(np.arange(len(rows))), **keys})
@@ -467,7 +482,7 @@ class _Search:
             f"SELECT count(*), bool_or(b.m) FROM told a JOIN {side} b ON {same} GROUP BY a.place"
             " ORDER BY a.place"
         ).fetchall()
-        return [(int(alike), bool(taken)) for alike, taken in counts]
+        return [(int(alike), bool(is_taken)) for alike, is_taken in counts]
 
     def _condition_answers(self, pairs: _Pairs) -> list[tuple[Answer, ...]]:
         columns = [
@@ -478,14 +493,14 @@ class _Search:
 
     def _separations(self, bits: npt.NDArray[np.int64]) -> tuple[Separation, ...]:
         return tuple(
-            Separation(key.place, kinds_of(int(one)))
+            Separation(key.position, kinds_of(int(one)))
             for key, one in zip(self.on.keys, bits, strict=True)
             if one
         )
 
     def _nulls(self, row: NearRow) -> tuple[Separation, ...]:
         return tuple(
-            Separation(key.place, (KeyDifference.NULL,))
+            Separation(key.position, (KeyDifference.NULL,))
             for key, value in zip(self.on.keys, row.key, strict=True)
             if value is None
         )
@@ -502,9 +517,9 @@ def _any_alone(rows: npt.NDArray[np.int64], free: npt.NDArray[np.bool_]) -> bool
 
 def _counts(best: _Pairs) -> tuple[NearCount, ...]:
     bits = np.bitwise_or.reduce(best.bits, axis=1) if best.bits.size else np.zeros(0, np.int64)
-    found, rows = np.unique(bits[(bits > 0) & (best.far % _KIND == 0)], return_counts=True)
+    bit_sets, rows = np.unique(bits[(bits > 0) & (best.far % _KIND == 0)], return_counts=True)
     counts = [
         NearCount(kinds_of(int(kinds)), int(count))
-        for kinds, count in zip(found, rows, strict=True)
+        for kinds, count in zip(bit_sets, rows, strict=True)
     ]
     return tuple(sorted(counts, key=lambda count: -count.rows))

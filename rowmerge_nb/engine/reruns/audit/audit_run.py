@@ -79,9 +79,9 @@ class Request:
 
 
 def audit(
-    runner: StatementRunner, request: Request, options: Options, given: Mapping[str, Any]
+    runner: StatementRunner, request: Request, options: Options, arguments: Mapping[str, Any]
 ) -> Audit:
-    _check_options(given)
+    _check_options(arguments)
     tree = _parsed(request.statement, options)
     name = _target(runner, tree, request.table)
     before, after = _states(runner, name, request, options)
@@ -277,9 +277,9 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
 # -- arguments
 
 
-def _check_options(given: Mapping[str, Any]) -> None:
+def _check_options(arguments: Mapping[str, Any]) -> None:
     for name, why in REFUSED.items():
-        if given.get(name):
+        if arguments.get(name):
             raise RowMergeError.invalid(
                 f"An audit has no option '{name}': {why}",
                 hint=f"Leave {name} out.",

@@ -133,23 +133,23 @@ class _Instead(Mapping["TableName", "TableName"]):
     runner: StatementRunner
     options: Options
     notices: list[str]
-    known: dict[TableName, SchemaTableName | None] = field(default_factory=dict)
+    known_names: dict[TableName, SchemaTableName | None] = field(default_factory=dict)
 
     def __getitem__(self, name: TableName) -> TableName:
         if name[0] == AUDITED:
             raise KeyError(name)
-        if name not in self.known:
-            self.known[name] = _BEFORE if name == self.target else self._source(name)
-        replacement = self.known[name]
+        if name not in self.known_names:
+            self.known_names[name] = _BEFORE if name == self.target else self._source(name)
+        replacement = self.known_names[name]
         if replacement is None:
             raise KeyError(name)
         return AUDITED, replacement.schema, replacement.table
 
     def __iter__(self) -> Iterator[TableName]:
-        return iter(self.known)
+        return iter(self.known_names)
 
     def __len__(self) -> int:
-        return len(self.known)
+        return len(self.known_names)
 
     def _source(self, name: TableName) -> SchemaTableName | None:
         connector, full_name = self.runner.catalogs.connectors[name[0]], ".".join(name)
@@ -240,7 +240,7 @@ class Audited:
 
     @property
     def asked(self) -> frozenset[tuple[str, ...]]:
-        return frozenset(self._instead.known)
+        return frozenset(self._instead.known_names)
 
     # -- the two states
 
@@ -372,8 +372,8 @@ class Audited:
                 )
                 for side, scan in scans.items()
             )
-            sent = before.unionAll(after).repartitionById(parts, F.col("part"))
-            net = tables.in_tasks(sent, NetPass(), NET)
+            rows_by_part = before.unionAll(after).repartitionById(parts, F.col("part"))
+            net = tables.in_tasks(rows_by_part, NetPass(), NET)
         return collect(spark, net, transaction.session.query_id, transaction.cancelled)
 
     def find(

@@ -101,16 +101,20 @@ class AuditedTables(Connector):
         return _AuditedSplits(self)
 
     def store(
-        self, opened: _Opened, connector: Connector
+        self, transaction: _Opened, connector: Connector
     ) -> tuple[Connector, ConnectorTransactionHandle, ConnectorMetadata]:
-        if id(connector) not in opened.stores:
+        if id(connector) not in transaction.stores:
             handle = connector.begin_transaction()
             try:
-                opened.stores[id(connector)] = connector, handle, connector.get_metadata(handle)
+                transaction.stores[id(connector)] = (
+                    connector,
+                    handle,
+                    connector.get_metadata(handle),
+                )
             except BaseException:
                 connector.rollback(handle)
                 raise
-        return opened.stores[id(connector)]
+        return transaction.stores[id(connector)]
 
     def splits(
         self, handle: AuditedTableHandle, session: ConnectorSession, constraint: Constraint
@@ -135,9 +139,9 @@ class _AuditedSplits(ConnectorSplitManager):
 
 
 class _AuditedMetadata(ConnectorMetadata):
-    def __init__(self, connector: AuditedTables, opened: _Opened) -> None:
+    def __init__(self, connector: AuditedTables, transaction: _Opened) -> None:
         self._connector = connector
-        self._opened = opened
+        self._transaction = transaction
 
     def get_table_handle(
         self, session: ConnectorSession, name: SchemaTableName
@@ -145,7 +149,7 @@ class _AuditedMetadata(ConnectorMetadata):
         state = self._connector.tables.get(name)
         if state is None:
             return None
-        connector, transaction, metadata = self._connector.store(self._opened, state.connector)
+        connector, transaction, metadata = self._connector.store(self._transaction, state.connector)
         handle = state.handle(metadata, session)
         if handle is None:
             return None
@@ -216,4 +220,4 @@ class _AuditedMetadata(ConnectorMetadata):
 
     def _metadata(self, table_handle: ConnectorTableHandle) -> ConnectorMetadata:
         state = self._connector.tables[own(table_handle, AuditedTableHandle).name]
-        return self._connector.store(self._opened, state.connector)[2]
+        return self._connector.store(self._transaction, state.connector)[2]

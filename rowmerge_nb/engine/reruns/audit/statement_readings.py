@@ -68,7 +68,7 @@ def variants_of(
         if statement.where is not None
         else []
     )
-    equalities = [found for condition in joining for found in _equalities(condition)]
+    equalities = [equality for condition in joining for equality in _equalities(condition)]
     yield from _keys(text, equalities)
     yield from _fractions(statement, integers)
     conditions = list(_conditions(statement))
@@ -83,7 +83,7 @@ def variants_of(
 
 def momentary(statement: t.Statement) -> list[str]:
     """Return the names of functions that depend on the time or on chance."""
-    found = []
+    names = []
     for node in _walk(statement):
         name = (
             node.name
@@ -93,8 +93,8 @@ def momentary(statement: t.Statement) -> list[str]:
             else ""
         )
         if name.lower() in _MOMENTARY:
-            found.append(name.lower())
-    return list(dict.fromkeys(found))
+            names.append(name.lower())
+    return list(dict.fromkeys(names))
 
 
 def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
@@ -127,14 +127,14 @@ def _fractions(
 ) -> Iterator[Variant]:
     text = statement.text
     # It is rounded where it is stored, also what is one already: then the change says nothing.
-    stored = {
+    truncations = {
         value.span: f"truncate({value.span.of(text)})"
         for column, value in _assigned(statement, integers)
         if integers[column]
     }
     sentence = "what a column of integers takes was cut off at the point, and not rounded"
-    if stored:
-        yield Variant(Cause.FRACTIONS, sentence, text, tuple(stored.items()))
+    if truncations:
+        yield Variant(Cause.FRACTIONS, sentence, text, tuple(truncations.items()))
     casts: dict[Span, str] = {}
     for node in _walk(statement):
         if (

@@ -135,7 +135,7 @@ def test_python_objects_that_would_change_are_refused_by_row_and_value(
     read = read_frame(
         "f", pd.DataFrame({"id": range(len(given)), "v": pd.Series(given, dtype=object)})
     )
-    error = read.refused["v"]
+    error = read.refused_columns["v"]
     assert error.code == "NOT_SUPPORTED"
     assert error.message.startswith(f"Row {row} of column 'v' of DataFrame 'f' has ")
     assert value in error.message
@@ -311,7 +311,7 @@ REFUSED_ARROW: list[tuple[Any, str]] = [
 def test_arrow_values_that_sql_does_not_hold_are_refused_with_their_column(
     given: Any, message: str
 ) -> None:
-    error = read_frame("f", pa.table({"id": pa.nulls(len(given)), "v": given})).refused["v"]
+    error = read_frame("f", pa.table({"id": pa.nulls(len(given)), "v": given})).refused_columns["v"]
     assert error.code == "NOT_SUPPORTED"
     assert "column 'v' of DataFrame 'f'" in error.message[:1].lower() + error.message[1:]
     assert message in error.message
@@ -384,7 +384,7 @@ def test_dtypes_of_pandas_are_returned_unchanged(
 )
 def test_dtypes_of_pandas_that_sql_does_not_have_are_refused_with_their_column(given: Any) -> None:
     read = read_frame("f", pd.DataFrame({"v": given, "w": [1, 2]}))
-    assert [*read.refused] == ["v"]
+    assert [*read.refused_columns] == ["v"]
     assert [str(column.type) for column in read.columns] == ["unknown", "bigint"]
 
 
@@ -405,16 +405,16 @@ def test_names_and_texts_that_cannot_be_written_are_escaped_or_refused() -> None
     frame = pd.DataFrame({"\ud800": [1, 2], "v": pd.array(["a", "\ud800"], "string[python]")})
     read = read_frame("f", frame)
     assert [column.name for column in read.columns] == [r"\ud800", "v"]
-    assert read.refused["v"].message.startswith(
+    assert read.refused_columns["v"].message.startswith(
         r"Row 1 of column 'v' of DataFrame 'f' has '\ud800'"
     )
-    read.refused["v"].message.encode()
+    read.refused_columns["v"].message.encode()
 
 
 @pytest.mark.parametrize("names", [["a", "A"], ["a", "a"], [1, "1"]])
 def test_only_a_name_shared_by_several_columns_is_refused(names: list[Any]) -> None:
     read = read_frame("f", pd.DataFrame([[1, 2, 3]], columns=[*names, "b"]))
-    (error,) = read.refused.values()
+    (error,) = read.refused_columns.values()
     assert (error.code, [column.name for column in read.columns]) == (
         "DUPLICATE_COLUMN_NAME",
         [str(names[0]), "b"],
@@ -473,7 +473,7 @@ def test_addresses_of_polars_objects_are_not_taken_for_bytes(
     polars.DataFrame = DataFrame  # type: ignore[attr-defined]
     monkeypatch.setitem(sys.modules, "polars", polars)
     read = read_frame("f", DataFrame())
-    assert ([*read.refused], str(read.columns[1].type)) == (["o"], "varchar")
+    assert ([*read.refused_columns], str(read.columns[1].type)) == (["o"], "varchar")
 
 
 @pytest.mark.parametrize(
