@@ -199,7 +199,7 @@ class Engine:
     # -- observers
 
     def add_observer(self, observer: Observer) -> None:
-        """Have an observer get every statement from now on; docs/observers.md has examples.
+        """Register an observer of all later statements; docs/observers.md has examples.
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if it is no `rowmerge_nb.Observer`, or has a method
@@ -208,7 +208,7 @@ class Engine:
         self._runner.observers.add(observer)
 
     def remove_observer(self, observer: Observer) -> None:
-        """Have an observer get no further statements.
+        """Remove an observer, which gets no further statements.
 
         Raises:
             RowMergeError: NOT_FOUND if it is not registered.
@@ -312,7 +312,7 @@ class Engine:
 
         Raises:
             RowMergeError: a named column does not exist, a constraint cannot be parsed, or Spark
-                cannot compute the rows of its frame; NOT_SUPPORTED for a value that no SQL type
+                cannot compute the rows of its frame. NOT_SUPPORTED for a value that no SQL type
                 holds exactly, COLUMN_TYPE_UNKNOWN for a column without any value.
         """
         table = self._catalogs.memory_table(name)
@@ -533,10 +533,10 @@ class Engine:
         changed.
 
         Args:
-            by: ``flows`` (the machinery of MERGE and the older flow, for UPDATE and DELETE),
-                ``paradigms`` (both row change paradigms; if the store has only one, on a copy of
-                the target in memory), ``duplicates`` (both rules for repeated matches),
-                ``catalogs``, or ``stores``.
+            by: ``flows``: the machinery of MERGE and the older flow, for UPDATE and DELETE.
+                ``paradigms``: both row change paradigms; if the store has only one, on a copy of
+                the target in memory. ``duplicates``: both rules for repeated matches. Or
+                ``catalogs`` or ``stores``.
             catalogs: the catalogs of ``by="catalogs"``: the target is copied into each, the
                 statement runs there, and the copies are removed.
             stores: the stores of ``by="stores"``, which are opened in a temporary folder:
@@ -740,9 +740,9 @@ class Engine:
 
         Raises:
             RowMergeError: nothing was taken back. TRANSACTION_CONFLICT if the table has changed
-                since, was created again, or has other columns; NOT_FOUND if there is nothing to
-                take back; NOT_SUPPORTED if the store keeps no versions; INVALID_ARGUMENTS if it
-                does not keep the former one anymore.
+                since, was created again, or has other columns. NOT_FOUND if there is nothing to
+                take back. NOT_SUPPORTED if the store keeps no versions, and INVALID_ARGUMENTS if
+                it does not keep the former one anymore.
         """
         return undo(self._runner, table)
 

@@ -350,7 +350,7 @@ class Result:
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if no row has these values, or no column has such a
-                name; AMBIGUOUS_NAME for ``source_row=`` if that is also a column; NOT_SUPPORTED for
+                name. AMBIGUOUS_NAME for ``source_row=`` if that is also a column. NOT_SUPPORTED for
                 other statements, and if neither the trace has these rows nor the store the former
                 version: ``why=`` with the run carries them into the trace.
         """
@@ -386,7 +386,7 @@ class Result:
         Raises:
             RowMergeError: the statement is wrong or fails: ``error.result`` has what is known.
                 INVALID_ARGUMENTS for another target, and for a source row, column or type that does
-                not exist; TRANSACTION_CONFLICT if the source has other rows now; NOT_SUPPORTED for
+                not exist. TRANSACTION_CONFLICT if the source has other rows now. NOT_SUPPORTED for
                 cells of another source, without an engine, as of a saved trace, and if the trace
                 has not all rows that took part.
         """
@@ -443,10 +443,10 @@ class Result:
 
         Raises:
             RowMergeError: INVALID_ARGUMENTS if it is no DataFrame, and for columns that are
-                missing, unknown, or of another type; NOT_SUPPORTED for values that no SQL type
-                holds, as nanoseconds, and if the rows are not known: after a failure, without a
-                run, for a rehearsal in a store that does not show them, and for `what_if` after a
-                commit, which has only the rows that took part.
+                missing, unknown, or of another type. NOT_SUPPORTED for values that no SQL type
+                holds, as nanoseconds. NOT_SUPPORTED too if the rows are not known: after a
+                failure, without a run, and for a rehearsal in a store that does not show them.
+                After a commit, `what_if` has only the rows that took part.
         """
         from rowmerge_nb.engine.api.frames.dataframes import whole_frame
         from rowmerge_nb.engine.spark.frames import is_frame

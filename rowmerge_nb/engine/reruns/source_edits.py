@@ -72,7 +72,7 @@ def checked_edits(edits: object) -> Edits:
 
 
 @dataclass(frozen=True)
-class Source:
+class EditableSource:
     """The source of a MERGE whose cells can be edited: VALUES, a table, or a DataFrame that is not
     Spark's.
 
@@ -258,7 +258,7 @@ class Source:
 
 def source_of(
     engine: RunningEngine, sql: str, options: Mapping[str, Any], target: tuple[str, ...]
-) -> Source:
+) -> EditableSource:
     """Return the source of a MERGE.
 
     Raises:
@@ -317,7 +317,7 @@ def _body_of(query: s.QueryNode) -> s.QueryBody:
     return body
 
 
-def _from_values(engine: RunningEngine, sql: str, relation: s.SubqueryRelation) -> Source:
+def _from_values(engine: RunningEngine, sql: str, relation: s.SubqueryRelation) -> EditableSource:
     rows = _body_of(relation.query)
     assert isinstance(rows, s.Values)
     if any(isinstance(row, s.Literals) for row in rows.rows) or len(rows.rows) > MOST_ROWS:
@@ -327,7 +327,7 @@ def _from_values(engine: RunningEngine, sql: str, relation: s.SubqueryRelation) 
         )
     table = engine.run(f"SELECT * FROM {sql[relation.span.start : relation.span.end]}").table
     assert table is not None
-    return Source(sql, tuple(table.column_names), table, values=rows.rows)
+    return EditableSource(sql, tuple(table.column_names), table, values=rows.rows)
 
 
 def _from_name(
@@ -336,7 +336,7 @@ def _from_name(
     parts: Sequence[str],
     options: Mapping[str, Any],
     target: tuple[str, ...],
-) -> Source:
+) -> EditableSource:
     sql_name = quoted_path(parts)
     catalog, schema, table = engine.full_name(sql_name)
     table_metadata = engine.table_metadata(catalog, schema, table)
@@ -354,7 +354,7 @@ def _from_name(
                 hint="Try it with a smaller source.",
             )
         rows = engine.table(sql_name).cast(schema_of(table_metadata.columns))
-        return Source(
+        return EditableSource(
             sql,
             tuple(rows.column_names),
             rows,
@@ -378,7 +378,7 @@ def _from_name(
         )
     read = read_frame(name, frames[name])
     assert read.table is not None
-    return Source(sql, tuple(read.table.column_names), read.table, frame=name, read=read)
+    return EditableSource(sql, tuple(read.table.column_names), read.table, frame=name, read=read)
 
 
 def _array_of(value: Any, arrow_type: pa.DataType) -> pa.Array:

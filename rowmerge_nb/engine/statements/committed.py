@@ -1,9 +1,9 @@
 """``check=``: the table is read after the commit, and its rows are compared with the expected ones.
 
-The expected rows are computed without the connector: the former rows with their row ids, read by
-the statement's own handle, without those that its pages delete or replace, and with those that its
-pages add. This verifies the sinks, the finish call and the commit. Since the statement is
-committed, differences are reported, not raised.
+The expected rows are computed without the connector. They are the former rows with their row ids,
+read by the statement's own handle, without those that its pages delete or replace. The rows that
+its pages add follow. This verifies the sinks, the finish call and the commit. Since the statement
+is committed, differences are reported, not raised.
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ def is_checked(run: StatementRun) -> bool:
     if options.dry_run or options.rehearse or options.check is False:
         return False
     if isinstance(run.analysis, InsertAnalysis):
-        # Whoever loads a table by many small INSERTs has not asked for as many readings of all of
-        # it.
+        # A load by many small INSERTs would read the whole table as many times.
         return bool(options.check)
     if not isinstance(run.analysis, RowChangeAnalysis):
         return False

@@ -18,7 +18,7 @@ class RestoreRun(StatementRun):
     analysis: RestoreAnalysis
 
     def work(self) -> None:
-        """Have the connector prepare it; the commit restores, if the table has not changed since."""
+        """Prepare the restore; the commit restores, if the table has not changed since."""
         target, version = self.analysis.target, self.analysis.version
         self.transaction.target = target
         session = self.transaction.session

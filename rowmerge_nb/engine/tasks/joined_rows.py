@@ -20,7 +20,7 @@ NO_ROW = -1
 
 
 @dataclass(frozen=True)
-class Side:
+class JoinedSide:
     """A page of one side, and its row for each joined row: ``NO_ROW`` if missing; None for all rows
     in order.
     """
@@ -42,8 +42,8 @@ class Side:
         absent = self.rows == NO_ROW
         return values.take(pa.array(self.rows, mask=absent if absent.any() else None))
 
-    def picked(self, positions: npt.NDArray[np.int64]) -> Side:
-        return Side(self.page, positions if self.rows is None else self.rows[positions])
+    def picked(self, positions: npt.NDArray[np.int64]) -> JoinedSide:
+        return JoinedSide(self.page, positions if self.rows is None else self.rows[positions])
 
 
 @dataclass(frozen=True)
@@ -51,11 +51,11 @@ class JoinedRows:
     """Joined rows, whose channels are gathered lazily; the sides have disjoint symbols."""
 
     count: int
-    sides: tuple[Side, ...]
+    sides: tuple[JoinedSide, ...]
     _gathered: dict[str, pa.Array] = field(default_factory=dict, compare=False)
 
     @property
-    def target(self) -> Side:
+    def target(self) -> JoinedSide:
         return self.sides[0]
 
     @property

@@ -11,7 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.base.ordering import other_rows
 from rowmerge_nb.engine.tasks.arrow import GATHERED_BYTES, GATHERED_ROWS
 from rowmerge_nb.engine.tasks.join_keys import JoinKeys
-from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
+from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, JoinedSide
 from rowmerge_nb.engine.tasks.key_index import SetsIndex
 from rowmerge_nb.engine.tasks.range_index import RangeIndex, RangeKeys
 from rowmerge_nb.engine.tasks.scan import POSITION
@@ -51,7 +51,7 @@ class KeyJoin:
             yield from self.by_target([target], target.schema, source, evaluator)
             return
         if self.rest is not None and len(rows):
-            pairs = JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
+            pairs = JoinedRows(len(rows), (JoinedSide(target, partners), JoinedSide(source, rows)))
             true = evaluator.rows_where(self.rest, pairs.page(sorted(self.rest.reads)), pairs)
             rows, partners = rows[true], partners[true]
         unmatched_source = other_rows(source.num_rows, rows)
@@ -63,7 +63,7 @@ class KeyJoin:
             rows = np.concatenate([rows, np.full(len(unmatched), NO_ROW)])
             partners = np.concatenate([partners, unmatched])
         if len(rows):
-            yield JoinedRows(len(rows), (Side(target, partners), Side(source, rows)))
+            yield JoinedRows(len(rows), (JoinedSide(target, partners), JoinedSide(source, rows)))
 
     def by_target(
         self, pages: Iterable[Page], schema: pa.Schema, source: Page, evaluator: PageEvaluator
@@ -133,7 +133,7 @@ class KeyJoin:
     ) -> Iterator[JoinedRows]:
         target = pa.concat_batches([page for page, _ in parts])
         rows = np.concatenate([rows for _, rows in parts])
-        pairs = JoinedRows(len(rows), (Side(target), Side(source, rows)))
+        pairs = JoinedRows(len(rows), (JoinedSide(target), JoinedSide(source, rows)))
         if self.rest is not None:
             matched = np.flatnonzero(rows != NO_ROW)
             matched_pairs = pairs.picked(matched)
@@ -156,7 +156,9 @@ class KeyJoin:
         target_only = first[~np.isin(positions[first], positions[true])]
         retained = np.concatenate([true, target_only])
         partners = np.concatenate([rows[true], np.full(len(target_only), NO_ROW)])
-        return JoinedRows(len(retained), (target.picked(retained), Side(source.page, partners)))
+        return JoinedRows(
+            len(retained), (target.picked(retained), JoinedSide(source.page, partners))
+        )
 
     def _pairs(
         self, target: Page, source: Page, evaluator: PageEvaluator
@@ -177,7 +179,9 @@ class KeyJoin:
 def without_target(schema: pa.Schema, source: Page, rows: npt.NDArray[np.int64]) -> JoinedRows:
     """Build joined rows of unmatched source rows, with NULL in all target channels."""
     nothing = pa.RecordBatch.from_pylist([], schema=schema)
-    return JoinedRows(len(rows), (Side(nothing, np.full(len(rows), NO_ROW)), Side(source, rows)))
+    return JoinedRows(
+        len(rows), (JoinedSide(nothing, np.full(len(rows), NO_ROW)), JoinedSide(source, rows))
+    )
 
 
 def numbered(source: Page, first: int = 0) -> tuple[pa.Array, Page]:

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.engine.tasks.arrow import Batches, gathered, last_channel, page_in, whole_page
-from rowmerge_nb.engine.tasks.joined_rows import JoinedRows, Side
+from rowmerge_nb.engine.tasks.joined_rows import JoinedRows, JoinedSide
 from rowmerge_nb.engine.tasks.page_join import KeyJoin, numbered
 from rowmerge_nb.engine.tasks.page_program import PageProgram
 
@@ -45,7 +45,7 @@ class RowTask:
         )
         with closing(self.program.evaluator(batch)) as evaluator:
             for page in gathered(evaluator.filtered(self.target.read(numbers))):
-                yield self.channels.batch(JoinedRows(page.num_rows, (Side(page),)), evaluator)
+                yield self.channels.batch(JoinedRows(page.num_rows, (JoinedSide(page),)), evaluator)
 
 
 @dataclass(frozen=True)

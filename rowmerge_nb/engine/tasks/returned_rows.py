@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, Side
+from rowmerge_nb.engine.tasks.joined_rows import NO_ROW, JoinedRows, JoinedSide
 from rowmerge_nb.engine.tasks.searched_case import read_by
 from rowmerge_nb.spi.operations import Operation
 
@@ -35,14 +35,14 @@ class ReturnedRows:
         row_type = pa.struct([pa.field(column.name, column.type) for column in self.values])
         if not len(changed):
             return pa.nulls(rows.count, row_type)
-        some = JoinedRows(rows.count, (*rows.sides, Side(merge_page))).picked(changed)
+        some = JoinedRows(rows.count, (*rows.sides, JoinedSide(merge_page))).picked(changed)
         arrays = evaluator.values_of(self.assignments, some.page(read_by(self.assignments)), some)
         known_page = pa.RecordBatch.from_arrays(
             arrays, names=[column.name for column in self.assignments]
         )
-        some = JoinedRows(some.count, (*some.sides, Side(known_page)))
+        some = JoinedRows(some.count, (*some.sides, JoinedSide(known_page)))
         values = evaluator.values_of(self.values, some.page(read_by(self.values)), some)
         row = pa.StructArray.from_arrays(values, fields=list(row_type))
         indexes = np.full(rows.count, NO_ROW)
         indexes[changed] = np.arange(len(changed))
-        return Side(merge_page, indexes).taken(row)
+        return JoinedSide(merge_page, indexes).taken(row)

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import RowMergeError
-from rowmerge_nb.engine.reruns.source_edits import Source
+from rowmerge_nb.engine.reruns.source_edits import EditableSource
 
 POINTS = pa.decimal128(4, 1)
 MIDNIGHT = dt.datetime.fromisoformat("2026-01-31")
@@ -19,7 +19,7 @@ TEN = MIDNIGHT.replace(hour=10)
 
 
 def cell(value: Any, arrow_type: pa.DataType) -> Any:
-    source = Source("", ("c",), pa.table({"c": pa.array([None], arrow_type)}))
+    source = EditableSource("", ("c",), pa.table({"c": pa.array([None], arrow_type)}))
     [(_, typed)] = source._cells_of_row(0, {"c": value})
     return typed
 

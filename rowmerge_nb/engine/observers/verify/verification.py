@@ -91,7 +91,7 @@ def begin_verification(
         return replace(
             verification, problem="the statement adds columns, for which it has no words"
         )
-    # The rows of VALUES stand in the statement, which the other engine reads as well.
+    # The rows of VALUES are in the statement, which the other engine reads as well.
     bindings = {
         binding.qualified: binding
         for binding in (analysis.target, *analysis.bindings)
