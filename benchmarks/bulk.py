@@ -21,7 +21,7 @@ def bulk(runs: int) -> None:
     VALUES and IN with ten thousand and a hundred thousand values; parsing and analysis separately.
     """
     from rowmerge_nb import Engine
-    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+    from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
 
     with tempfile.TemporaryDirectory() as folder, Engine() as engine:
         engine.add_catalog("lake", IcebergConnector(folder))

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from benchmarks.measure import timed
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.notebook.template import render
 from rowmerge_nb.spi.metadata import ColumnMetadata
 from rowmerge_nb.spi.types import parse_type

@@ -397,8 +397,8 @@ def _engine_under_test(store: str, flow: str, form: str, stack: ExitStack) -> En
         sizes = {"paged": RuleSettings(small_rows=0), "large": large, "partitioned": partitioned}
         return EngineUnderTest(Engine(cores=2, rule_settings=sizes.get(form)), flow, off)
     from proof.engines.stores import StoreUnderTest
-    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+    from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.sqlite_connector import SqliteConnector
 
     folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rowmerge_nb-")))
     connector = (

@@ -30,13 +30,19 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.errors import SetupError as SetupError
     from rowmerge_nb.base.errors import StatementInterrupted as StatementInterrupted
     from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector as DeltaConnector
-    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector as HiveAcidConnector
-    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector as IcebergConnector
-    from rowmerge_nb.connectors.jdbc.postgresql.connector import (
+    from rowmerge_nb.connectors.hive_acid.hive_connector import (
+        HiveAcidConnector as HiveAcidConnector,
+    )
+    from rowmerge_nb.connectors.iceberg.iceberg_connector import (
+        IcebergConnector as IcebergConnector,
+    )
+    from rowmerge_nb.connectors.jdbc.postgresql.postgres_connector import (
         PostgresConnector as PostgresConnector,
     )
-    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector as SqliteConnector
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector as MemoryConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.sqlite_connector import (
+        SqliteConnector as SqliteConnector,
+    )
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector as MemoryConnector
     from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector as TrinoConnector
     from rowmerge_nb.default import audit as audit
     from rowmerge_nb.default import default_engine as default_engine
@@ -73,21 +79,21 @@ _HOMES = {
     "Engine": "engine.engine",
     "Era": "spi.operations",
     "ExecutionError": "errors",
-    "HiveAcidConnector": "connectors.hive_acid.connector",
+    "HiveAcidConnector": "connectors.hive_acid.hive_connector",
     "DeltaConnector": "connectors.delta.delta_connector",
-    "IcebergConnector": "connectors.iceberg.connector",
-    "MemoryConnector": "connectors.memory.connector",
+    "IcebergConnector": "connectors.iceberg.iceberg_connector",
+    "MemoryConnector": "connectors.memory.memory_connector",
     "ObservedStatement": "engine.observers.observer",
     "Observer": "engine.observers.observer",
     "Operation": "spi.operations",
     "ParseError": "errors",
-    "PostgresConnector": "connectors.jdbc.postgresql.connector",
+    "PostgresConnector": "connectors.jdbc.postgresql.postgres_connector",
     "Record": "trace.record",
     "Result": "engine.api.result",
     "RowChangeParadigm": "spi.operations",
     "RowMergeError": "errors",
     "SetupError": "errors",
-    "SqliteConnector": "connectors.jdbc.sqlite.connector",
+    "SqliteConnector": "connectors.jdbc.sqlite.sqlite_connector",
     "StatementInterrupted": "errors",
     "Trace": "trace.trace",
     "TrinoConnector": "connectors.trino.trino_connector",

@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from rowmerge_nb.connectors.delta.delta_connector import DeltaConnector
-    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
-    from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
-    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
+    from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
+    from rowmerge_nb.connectors.jdbc.postgresql.postgres_connector import PostgresConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.sqlite_connector import SqliteConnector
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
     from rowmerge_nb.connectors.trino.trino_connector import TrinoConnector
 
 
 def _memory(keep_versions: int = 5) -> MemoryConnector:
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 
     return MemoryConnector(keep_versions)
 
@@ -35,7 +35,7 @@ def _hive_acid(
     compression_codec: str = "GZIP",
     create: bool = False,
 ) -> HiveAcidConnector:
-    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+    from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
 
     if directory is not None and metastore is None and not create:
         _require_file(directory, "metastore.sqlite")
@@ -49,7 +49,7 @@ def _iceberg(
     min_retention_days: int = 7,
     create: bool = False,
 ) -> IcebergConnector:
-    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+    from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
 
     if warehouse is not None and catalog is None and not create:
         _require_file(warehouse, "catalog.sqlite")
@@ -98,7 +98,7 @@ def _require_file(folder: Path, name: str) -> None:
 
 
 def _sqlite(path: Path, create: bool = False) -> SqliteConnector:
-    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.sqlite_connector import SqliteConnector
 
     if not create and not path.exists():
         raise ConnectorError(
@@ -110,7 +110,7 @@ def _sqlite(path: Path, create: bool = False) -> SqliteConnector:
 
 
 def _postgresql(dsn: str, password: str | None = None) -> PostgresConnector:
-    from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
+    from rowmerge_nb.connectors.jdbc.postgresql.postgres_connector import PostgresConnector
 
     return PostgresConnector(dsn if password is None else dsn_with_password(dsn, password))
 

@@ -20,8 +20,8 @@ from rowmerge_nb.spi.connector import Connector
 class ReplayOrigin:
     """A connector, or a factory of connectors.
 
-    >>> ReplayOrigin.of("rowmerge_nb.connectors.memory.connector:MemoryConnector").reference
-    'rowmerge_nb.connectors.memory.connector:MemoryConnector'
+    >>> ReplayOrigin.of("rowmerge_nb.connectors.memory.memory_connector:MemoryConnector").reference
+    'rowmerge_nb.connectors.memory.memory_connector:MemoryConnector'
     """
 
     source: Connector | Callable[..., Any]

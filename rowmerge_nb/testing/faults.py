@@ -1,7 +1,7 @@
 """Injected faults: a connector around another one that logs the contract's calls and fails at a
 chosen one.
 
->>> from rowmerge_nb.connectors.memory.connector import MemoryConnector
+>>> from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 >>> connector = FaultyConnector(MemoryConnector(), Fault("commit", call=2, message="no answer"))
 >>> transaction = connector.begin_transaction()
 >>> connector.calls

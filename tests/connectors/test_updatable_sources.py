@@ -15,8 +15,8 @@ import pytest
 from proof.engines.stores import insert_page, read_rows
 from rowmerge_nb import HiveAcidConnector, SqliteConnector
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError
-from rowmerge_nb.connectors.jdbc.postgresql.connector import PostgresConnector
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.jdbc.postgresql.postgres_connector import PostgresConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorSession,

@@ -12,9 +12,9 @@ from unittest import mock
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_handles import MemoryMergeTableHandle, MemoryTableHandle
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.state import MemoryTable
 from rowmerge_nb.connectors.memory.table_properties import fitted
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink

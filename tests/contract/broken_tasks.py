@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from rowmerge_nb.connectors.memory.connector import MemorySplitManager
+from rowmerge_nb.connectors.memory.memory_connector import MemorySplitManager
 from rowmerge_nb.connectors.memory.partitioning import (
     MemoryBucketFunction,
     MemoryPartitioningProvider,

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink
 from rowmerge_nb.spi import Operation
 from tests.contract.broken_tasks import Changed, sinks

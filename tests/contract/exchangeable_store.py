@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from rowmerge_nb.connectors.memory.connector import MemoryConnector, MemorySplitManager
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector, MemorySplitManager
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink, MemoryPageSinkProvider

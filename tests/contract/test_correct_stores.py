@@ -9,7 +9,7 @@ import pytest
 
 from rowmerge_nb import spi
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.spi import ColumnHandle, ColumnMetadata, parse_type
 from rowmerge_nb.testing.contract import ConnectorContract
 from rowmerge_nb.testing.examples import price_store

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from rowmerge_nb import HiveAcidConnector
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.spi import Connector, Orphan
 from rowmerge_nb.testing.faults import FaultyConnector
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.testing.contract import ConnectorContract
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from rowmerge_nb import Engine
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.spi.handles import ColumnHandle, ConnectorSession, SchemaTableName
 from rowmerge_nb.spi.types import Type, parse_type
 from tests.goldens_on_spark.values import row_texts, to_arrow

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from rowmerge_nb import Engine
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.notebook.completion.lookups import PATIENCE, Lookups
 from rowmerge_nb.spi.procedures import Procedure, ProcedureArgument
 from rowmerge_nb.spi.types import INTEGER, VARCHAR

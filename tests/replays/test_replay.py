@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import MemoryConnector, RowMergeError, replay
-from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
-from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
+from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
+from rowmerge_nb.connectors.jdbc.sqlite.sqlite_connector import SqliteConnector
 from rowmerge_nb.replays import case
 from rowmerge_nb.spi import ConnectorSession, SchemaTableName
 from rowmerge_nb.testing.faults import Fault, FaultyConnector

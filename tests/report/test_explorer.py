@@ -13,7 +13,7 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.base.words import MINUS
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.engine.api.result import Result
 from rowmerge_nb.engine.api.what_if import variants_of
 from rowmerge_nb.plan.rules import RuleSettings

@@ -199,7 +199,7 @@ class Memory(Store):
     def connector(self) -> Connector:
         """Create the connector and its table."""
         from rowmerge_nb.connectors.memory import reading
-        from rowmerge_nb.connectors.memory.connector import MemoryConnector
+        from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 
         reading.INLINE_BYTES = -1
         tempfile.tempdir = str(self.live)

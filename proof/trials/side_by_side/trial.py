@@ -41,7 +41,7 @@ from proof.trials.side_by_side.writing import (
     schema_of,
     write,
 )
-from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
 
 if TYPE_CHECKING:
     from rowmerge_nb.spi.connector import Connector

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
-from rowmerge_nb.connectors.hive_acid.handles import (
+from rowmerge_nb.connectors.hive_acid.hive_handles import (
     HiveInsertTableHandle,
     HiveMergeTableHandle,
     hive_table,
@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle, HiveWrite
+    from rowmerge_nb.connectors.hive_acid.hive_handles import HiveTableHandle, HiveWrite
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 
 

@@ -11,7 +11,7 @@ from rowmerge_nb.spi.types import BIGINT, VARCHAR, array_of
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+    from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
 
 _TABLE: Final = (
     ProcedureArgument("schema_name", VARCHAR),

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid.buckets import buckets_of
-from rowmerge_nb.connectors.hive_acid.handles import HiveRowIdColumn, HiveSplit, hive_table
+from rowmerge_nb.connectors.hive_acid.hive_handles import HiveRowIdColumn, HiveSplit, hive_table
 from rowmerge_nb.connectors.hive_acid.layout_names import (
     bucket_file,
     bucket_of_delta_file,
@@ -68,7 +68,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
+    from rowmerge_nb.connectors.hive_acid.hive_handles import HiveTableHandle
     from rowmerge_nb.connectors.hive_acid.metastore.metastore import HiveTable
 
 PAGE_ROWS: Final = 65_536

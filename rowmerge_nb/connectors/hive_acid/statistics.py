@@ -15,7 +15,7 @@ from rowmerge_nb.spi import TableStatistics
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
+    from rowmerge_nb.connectors.hive_acid.hive_handles import HiveTableHandle
 
 MOST_FILES: Final = 1000
 """The limit of files and of partitions beyond which no statistics are reported: reading them would

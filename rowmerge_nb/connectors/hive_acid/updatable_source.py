@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from rowmerge_nb.connectors.hive_acid.delta_writer import HiveMergeSink
-from rowmerge_nb.connectors.hive_acid.handles import (
+from rowmerge_nb.connectors.hive_acid.hive_handles import (
     ROW_ID_TYPE,
     HiveRowIdColumn,
     HiveSplit,

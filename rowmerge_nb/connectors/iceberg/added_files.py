@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
-    from rowmerge_nb.connectors.iceberg.metadata import IcebergTransaction, Loaded
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_metadata import IcebergTransaction, Loaded
 
 
 def add_files(

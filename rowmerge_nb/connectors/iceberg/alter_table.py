@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.update.schema import UpdateSchema
     from pyiceberg.types import IcebergType, NestedField
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
     from rowmerge_nb.spi.alterations import Alteration
 
 _WIDER: Final = (

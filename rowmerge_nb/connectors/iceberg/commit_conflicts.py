@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from pyiceberg.manifest import ManifestEntry
     from pyiceberg.table import Table
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
 
 
 @dataclass

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.iceberg.handles import (
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import (
         DeleteFile,
         IcebergField,
         IcebergSplit,

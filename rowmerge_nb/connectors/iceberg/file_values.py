@@ -15,7 +15,7 @@ from rowmerge_nb.spi.uuids import uuid_bytes
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
 
 _ID: Final = "PARQUET:field_id"
 

@@ -11,7 +11,7 @@ from rowmerge_nb.connectors.iceberg.write_modes import WRITE_PROPERTIES
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
 
 _INTEGERS: Final = (
     "commit.manifest.min-count-to-merge",

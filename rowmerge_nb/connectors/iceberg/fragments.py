@@ -7,7 +7,7 @@ from dataclasses import replace
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any, Final
 
-from rowmerge_nb.connectors.iceberg.handles import LINEAGE, PATH_ID, POSITION_ID
+from rowmerge_nb.connectors.iceberg.iceberg_handles import LINEAGE, PATH_ID, POSITION_ID
 from rowmerge_nb.connectors.iceberg.physical import require_physical_types
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
 from rowmerge_nb.connectors.iceberg.version_three import VERSION

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import CreateTableTransaction, Table
 
     from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
-    from rowmerge_nb.connectors.iceberg.metadata import Loaded
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_metadata import Loaded
     from rowmerge_nb.connectors.iceberg.notes import Writer
     from rowmerge_nb.connectors.iceberg.table_definition import Definition
     from rowmerge_nb.spi.alterations import Alteration

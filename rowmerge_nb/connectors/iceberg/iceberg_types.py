@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
 from rowmerge_nb.connectors.iceberg.default_values import value_of
-from rowmerge_nb.connectors.iceberg.handles import IcebergField
+from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
 from rowmerge_nb.connectors.iceberg.version_three import VERSION
 from rowmerge_nb.spi import ColumnMetadata, Type
 from rowmerge_nb.spi.types import (

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.iceberg.handles import LINEAGE, PATH_ID, POSITION_ID
+from rowmerge_nb.connectors.iceberg.iceberg_handles import LINEAGE, PATH_ID, POSITION_ID
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of, fields_of
 from rowmerge_nb.connectors.iceberg.planning import content_of
 from rowmerge_nb.connectors.iceberg.sorting import shown_keys
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.snapshots import Snapshot
     from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
 
 
 Row = tuple[Any, ...]

@@ -25,7 +25,7 @@ from rowmerge_nb.connectors.shared.orphans import this_process
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
 
 SUFFIX: Final = "-writer"
 """The suffix of a note's name."""

@@ -14,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.iceberg.handles import IcebergPartitioningHandle, PartitionField
+from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergPartitioningHandle, PartitionField
 from rowmerge_nb.connectors.shared.file_positions import BUCKETS, FileBucketFunction
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.connectors.shared.runs import runs_of
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
     from pyiceberg.partitioning import PartitionSpec
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
 
 _EPOCH: Final = dt.datetime(1970, 1, 1, tzinfo=dt.UTC)
 _MOST: Final = 2**31 - 1

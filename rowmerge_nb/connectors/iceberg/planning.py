@@ -9,7 +9,12 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError
-from rowmerge_nb.connectors.iceberg.handles import PATH_ID, DataFileRef, DeleteFile, IcebergSplit
+from rowmerge_nb.connectors.iceberg.iceberg_handles import (
+    PATH_ID,
+    DataFileRef,
+    DeleteFile,
+    IcebergSplit,
+)
 from rowmerge_nb.connectors.iceberg.iceberg_types import field_of
 from rowmerge_nb.connectors.iceberg.pruning import domains_by_id
 from rowmerge_nb.connectors.iceberg.version_three import (
@@ -29,7 +34,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.snapshots import Snapshot
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField, IcebergTableHandle
 
 SPLIT_BYTES: Final = 64 * 1024 * 1024
 SPLIT_ROWS: Final = 1_048_576

@@ -18,7 +18,7 @@ from rowmerge_nb.spi.uuids import uuid_texts
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
 
 _ID: Final = b"PARQUET:field_id"
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pyiceberg.expressions import BooleanExpression
     from pyiceberg.schema import Schema
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
     from rowmerge_nb.connectors.iceberg.projection import FileField
 
 _MOST_REAL: Final = float(np.finfo(np.float32).max)

@@ -11,7 +11,7 @@ from pyarrow import parquet as pq
 
 from rowmerge_nb.connectors.iceberg.deletes import deleted_positions, equality_deletes
 from rowmerge_nb.connectors.iceberg.files import modified, open_file, reading
-from rowmerge_nb.connectors.iceberg.handles import (
+from rowmerge_nb.connectors.iceberg.iceberg_handles import (
     LINEAGE,
     ROW_ID,
     SOURCE_ROW_ID_TYPE,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField, IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField, IcebergTableHandle
 
 PAGE_ROWS: Final = 65_536
 

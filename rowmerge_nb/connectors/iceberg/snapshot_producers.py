@@ -61,7 +61,7 @@ if TYPE_CHECKING:
     from pyiceberg.table import Transaction
     from pyiceberg.typedef import TableVersion
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.notes import Writer
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pyiceberg.table.metadata import TableMetadata
     from pyiceberg.table.sorting import SortField, SortOrder
 
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
 
 _KEY: Final = re.compile(
     r'\s*(?:"(?P<quoted>(?:""|[^"])*)"|(?P<plain>[a-z_][a-z0-9_]*))'

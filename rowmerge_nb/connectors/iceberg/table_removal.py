@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from rowmerge_nb.connectors.iceberg.census import Census
     from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
-    from rowmerge_nb.connectors.iceberg.handles import IcebergTableHandle
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.notes import Writer
 
 

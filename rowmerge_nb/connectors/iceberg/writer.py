@@ -22,7 +22,7 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.iceberg.deletion_vectors import bitmap_of, positions_of, puffin_of
 from rowmerge_nb.connectors.iceberg.file_values import file_schema, for_file
 from rowmerge_nb.connectors.iceberg.files import create, remove
-from rowmerge_nb.connectors.iceberg.handles import (
+from rowmerge_nb.connectors.iceberg.iceberg_handles import (
     PATH_ID,
     POSITION_ID,
     ROW_ID,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
     import numpy.typing as npt
 
-    from rowmerge_nb.connectors.iceberg.handles import (
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import (
         DataFileRef,
         IcebergField,
         IcebergSplit,

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rowmerge_nb.connectors.jdbc.database import Store
-    from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcTableHandle
     from rowmerge_nb.spi.alterations import Alteration
 
 _ANOTHER: Final = "Add a column, UPDATE it by a CAST, drop the old one and rename the new one."

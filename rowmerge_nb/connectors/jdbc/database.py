@@ -23,7 +23,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from rowmerge_nb.base.errors import ExecutionError
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import (
+        JdbcColumn,
+        JdbcSplit,
+        JdbcTableHandle,
+        Stage,
+    )
     from rowmerge_nb.connectors.jdbc.predicates import ColumnTerms
     from rowmerge_nb.connectors.jdbc.staging import StageWriter
 

@@ -15,7 +15,7 @@ from rowmerge_nb.spi import ColumnDomain
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcTableHandle
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn, JdbcTableHandle
 
 MOST_VALUES: Final = 1_000
 """Longer lists of values become ranges."""

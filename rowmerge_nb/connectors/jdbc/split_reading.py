@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.names import quoted_text
 from rowmerge_nb.connectors.jdbc.database import SHOWN, DatabaseSession, Reading, Store
-from rowmerge_nb.connectors.jdbc.handles import (
+from rowmerge_nb.connectors.jdbc.jdbc_handles import (
     JdbcRowIdColumn,
     JdbcSplit,
     JdbcTableHandle,
@@ -38,7 +38,7 @@ from rowmerge_nb.spi import ConnectorTransactionHandle as TransactionHandle
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
 
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn
 
 
 @dataclass(frozen=True)

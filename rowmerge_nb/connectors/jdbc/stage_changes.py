@@ -18,7 +18,7 @@ from rowmerge_nb.spi import ConnectorOutputMetadata, Operation, Written
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcTableHandle
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn, JdbcTableHandle
 
 NO_CASE: Final = -1
 SAVEPOINT: Final = "rowmerge_nb_updates"

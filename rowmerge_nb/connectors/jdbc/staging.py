@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.jdbc.handles import (
+from rowmerge_nb.connectors.jdbc.jdbc_handles import (
     JdbcInsertTableHandle,
     JdbcMergeTableHandle,
     JdbcTableHandle,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 import pyarrow as pa
 
-from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.staging import JdbcPageSink
 from rowmerge_nb.spi import (
     ConnectorPageSource,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.handles import MemoryPartitioningHandle
+from rowmerge_nb.connectors.memory.memory_handles import MemoryPartitioningHandle
 from rowmerge_nb.connectors.shared.hashing import hashed_buckets
 from rowmerge_nb.spi import (
     BucketFunction,

@@ -21,7 +21,7 @@ from rowmerge_nb.spi import (
 )
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
+    from rowmerge_nb.connectors.memory.memory_handles import MemoryTableHandle
 
 
 @dataclass

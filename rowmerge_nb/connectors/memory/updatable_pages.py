@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
+from rowmerge_nb.connectors.memory.memory_handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.row_changes import encode, positions_of
 from rowmerge_nb.spi import ConnectorPageSource, Page, UpdatablePageSource, values_and_row_ids
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from rowmerge_nb.base.arguments import checked, checked_name
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError, RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.engine.api.frames.dataframes import whole_frame
 from rowmerge_nb.engine.api.statement_options import Options
 from rowmerge_nb.engine.catalog.connecting import Connection

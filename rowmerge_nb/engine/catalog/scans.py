@@ -11,7 +11,7 @@ import pyarrow as pa
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError, error_text
 from rowmerge_nb.base.names import backquoted
 from rowmerge_nb.base.words import plural
-from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
+from rowmerge_nb.connectors.memory.memory_handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.engine.spark.bundles import pickled
 from rowmerge_nb.engine.spark.executors import executors_of, relation_of
@@ -197,7 +197,9 @@ class Scans:
         columns: Sequence[ColumnHandle],
         carried_names: Collection[str] = (),
     ) -> list[ColumnHandle]:
-        """Return the connector's handles of data columns; no expression reads those in ``carried_names``."""
+        """Return the connector's handles of data columns; no expression reads those in
+        ``carried_names``.
+        """
         if binding.handle is None:
             return list(columns)
         own = {

@@ -17,7 +17,7 @@ from rowmerge_nb.base.choices import ROW_CHANGES, Flow, StatementState, TraceLev
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.base.names import quoted_path
 from rowmerge_nb.base.words import number, plural
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.memory.table_properties import schema_of
 from rowmerge_nb.engine.observers.requested_rows import (
     NUMBERED_ANEW,

@@ -16,7 +16,7 @@ from rowmerge_nb.base.arguments import checked
 from rowmerge_nb.base.errors import RowMergeError
 from rowmerge_nb.base.names import did_you_mean, quoted_path, quoted_text
 from rowmerge_nb.base.words import plural
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.memory.table_properties import schema_of
 from rowmerge_nb.engine.api.frames.dataframes import FrameTable, read_frame
 from rowmerge_nb.engine.spark.frames import frame_name, is_frame, is_spark_frame

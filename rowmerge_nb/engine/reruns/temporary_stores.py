@@ -39,19 +39,19 @@ class StoreKind:
 
 
 def _memory(_folder: Path) -> Connector:
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 
     return MemoryConnector(keep_versions=1)
 
 
 def _hive(folder: Path) -> Connector:
-    from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
+    from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
 
     return HiveAcidConnector(folder)
 
 
 def _iceberg(folder: Path) -> Connector:
-    from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+    from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
 
     return IcebergConnector(folder)
 
@@ -63,7 +63,7 @@ def _delta(folder: Path) -> Connector:
 
 
 def _sqlite(folder: Path) -> Connector:
-    from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+    from rowmerge_nb.connectors.jdbc.sqlite.sqlite_connector import SqliteConnector
 
     folder.mkdir(parents=True, exist_ok=True)
     return SqliteConnector(folder / SQLITE_FILE, create=True)

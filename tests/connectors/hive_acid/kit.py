@@ -12,8 +12,8 @@ import pyarrow as pa
 from pyarrow import orc
 
 from rowmerge_nb import HiveAcidConnector
-from rowmerge_nb.connectors.hive_acid.handles import ROW_ID_TYPE, HiveTableHandle
-from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata
+from rowmerge_nb.connectors.hive_acid.hive_handles import ROW_ID_TYPE, HiveTableHandle
+from rowmerge_nb.connectors.hive_acid.hive_metadata import HiveAcidMetadata
 from rowmerge_nb.connectors.hive_acid.reader import read_split, splits_of
 from rowmerge_nb.spi import (
     ColumnMetadata,

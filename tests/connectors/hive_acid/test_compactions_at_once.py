@@ -13,7 +13,7 @@ import pytest
 
 from proof.trials.points.watch import Fault
 from rowmerge_nb import HiveAcidConnector, RowMergeError, StatementInterrupted
-from rowmerge_nb.connectors.hive_acid import connector as module
+from rowmerge_nb.connectors.hive_acid import hive_connector as module
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import new_compaction
 from rowmerge_nb.connectors.hive_acid.reader import splits_of

@@ -25,7 +25,7 @@ from proof.oracle.oracle import Outcome, multiset
 from proof.statements.model import Scenario
 from rowmerge_nb import HiveAcidConnector, RowMergeError
 from rowmerge_nb.connectors.hive_acid.buckets import check_bucket_type
-from rowmerge_nb.connectors.hive_acid.handles import HiveTableHandle
+from rowmerge_nb.connectors.hive_acid.hive_handles import HiveTableHandle
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import partition_texts
 from rowmerge_nb.connectors.hive_acid.orc_values import check_partition_type
 from rowmerge_nb.spi import (

@@ -12,7 +12,7 @@ import pytest
 from rowmerge_nb import HiveAcidConnector, RowMergeError
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.hive_acid import delta_writer as writer
-from rowmerge_nb.connectors.hive_acid import metadata
+from rowmerge_nb.connectors.hive_acid import hive_metadata as metadata
 from rowmerge_nb.connectors.hive_acid.metastore import embedded
 from rowmerge_nb.spi import (
     ColumnMetadata,
@@ -210,7 +210,7 @@ def test_the_folder_of_a_table_whose_drop_was_killed_is_an_orphan(
     merge(store, inserted(A))
     with monkeypatch.context() as patched:
         patched.setattr(
-            "rowmerge_nb.connectors.hive_acid.connector._remove_dropped", lambda _: None
+            "rowmerge_nb.connectors.hive_acid.hive_connector._remove_dropped", lambda _: None
         )
         drop(store)
     assert [Path(orphan.name).name for orphan in store.remove_orphans()] == ["t"]

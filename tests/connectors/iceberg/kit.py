@@ -13,7 +13,7 @@ from pyarrow import parquet as pq
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.connectors.iceberg.commit_conflicts import Change
-from rowmerge_nb.connectors.iceberg.handles import IcebergSplit
+from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergSplit
 from rowmerge_nb.connectors.iceberg.snapshot_producers import RowDelta
 from rowmerge_nb.spi import (
     ColumnMetadata,

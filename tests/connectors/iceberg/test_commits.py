@@ -351,7 +351,8 @@ def test_a_note_that_cannot_be_removed_does_not_keep_the_files_of_an_ended_state
     statement = deleting(store, 1, insert=2)
     with monkeypatch.context() as broken:
         broken.setattr(
-            "rowmerge_nb.connectors.iceberg.connector.remove_attempts", lambda *_, **__: None
+            "rowmerge_nb.connectors.iceberg.iceberg_connector.remove_attempts",
+            lambda *_, **__: None,
         )
         statement.rollback()
     assert len(store.orphans()) == len(store.remove_orphans()) == 3

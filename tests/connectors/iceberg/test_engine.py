@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
-from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
+from rowmerge_nb.connectors.iceberg.iceberg_metadata import IcebergMetadata
 from rowmerge_nb.demo import SETUP, STATEMENT
 
 pytestmark = pytest.mark.spark

@@ -17,7 +17,8 @@ import pytest
 
 from rowmerge_nb import IcebergConnector
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.iceberg import connector, notes
+from rowmerge_nb.connectors.iceberg import iceberg_connector as connector
+from rowmerge_nb.connectors.iceberg import notes
 from rowmerge_nb.connectors.iceberg.embedded import EmbeddedCatalog
 from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
 from rowmerge_nb.connectors.shared import orphans

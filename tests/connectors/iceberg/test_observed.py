@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
-from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
+from rowmerge_nb.connectors.iceberg.iceberg_metadata import IcebergMetadata
 
 pytestmark = pytest.mark.spark
 

@@ -590,7 +590,7 @@ def test_columns_of_version_3_have_their_defaults_in_older_files(tmp_path: Path)
 
 
 def test_a_constant_is_the_same_as_a_column_of_it() -> None:
-    from rowmerge_nb.connectors.iceberg.handles import IcebergField
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergField
     from rowmerge_nb.connectors.iceberg.projection import constant
 
     for number, (kind, stored, shown) in enumerate([

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import IcebergConnector
-from rowmerge_nb.connectors.iceberg.handles import LINEAGE, IcebergColumn
+from rowmerge_nb.connectors.iceberg.iceberg_handles import LINEAGE, IcebergColumn
 from rowmerge_nb.spi import SchemaTableName
 from tests.connectors.iceberg.kit import (
     Statement,

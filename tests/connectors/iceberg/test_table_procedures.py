@@ -13,7 +13,7 @@ import pytest
 
 from rowmerge_nb import Engine, IcebergConnector, RowMergeError
 from rowmerge_nb.connectors.iceberg import commits, table_removal
-from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata
+from rowmerge_nb.connectors.iceberg.iceberg_metadata import IcebergMetadata
 
 pytestmark = [pytest.mark.spark, pytest.mark.stand_in]
 

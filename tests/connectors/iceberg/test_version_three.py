@@ -16,7 +16,7 @@ import pytest
 from rowmerge_nb import AnalysisError, ConnectorError, Engine, IcebergConnector
 from rowmerge_nb.connectors.iceberg import writer
 from rowmerge_nb.connectors.iceberg.deletion_vectors import puffin_of, vector_positions
-from rowmerge_nb.connectors.iceberg.handles import LINEAGE, IcebergColumn
+from rowmerge_nb.connectors.iceberg.iceberg_handles import LINEAGE, IcebergColumn
 from rowmerge_nb.connectors.iceberg.planning import content_of
 from rowmerge_nb.connectors.iceberg.version_three import first_row_id_of, referenced_file
 from rowmerge_nb.connectors.shared.retention import Retention

@@ -10,9 +10,9 @@ from typing import Any
 
 import pyarrow as pa
 
-from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.database import DatabaseSession
-from rowmerge_nb.connectors.jdbc.handles import JdbcTableHandle
+from rowmerge_nb.connectors.jdbc.jdbc_connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcTableHandle
 from rowmerge_nb.spi import (
     ColumnDomain,
     ColumnHandle,

@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
+from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn
 from rowmerge_nb.connectors.shared.orphans import this_process
 from rowmerge_nb.spi import ColumnMetadata, ConnectorTableMetadata, parse_type
 from tests.connectors.jdbc.support import SESSION, Database, Statement, merge

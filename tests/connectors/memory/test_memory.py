@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.memory.reading import make_splits, read_split
 from rowmerge_nb.connectors.memory.row_changes import apply_changes, encode
 from rowmerge_nb.connectors.memory.table_properties import check_content

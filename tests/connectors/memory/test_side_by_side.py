@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import MemoryConnector, RowMergeError
-from rowmerge_nb.connectors.memory.handles import MemoryTableHandle
+from rowmerge_nb.connectors.memory.memory_handles import MemoryTableHandle
 from rowmerge_nb.connectors.memory.turns import Turns
 from rowmerge_nb.spi import (
     ColumnMetadata,

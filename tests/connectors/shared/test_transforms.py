@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb.base.errors import AnalysisError, ConnectorError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.shared.murmur import murmur3
 from rowmerge_nb.connectors.shared.transforms import Transform, parse_transforms
 from rowmerge_nb.spi.handles import ConnectorSession, SchemaTableName

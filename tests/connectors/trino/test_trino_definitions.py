@@ -123,7 +123,7 @@ def test_a_replaced_table_is_read_by_its_own_query(on_spark, tmp_path):
     )
 
     assert rows(on_spark, "SELECT * FROM shop.default.accounts") == [[2]]
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 
     replayed = rm.replay(str(tmp_path / "record"), MemoryConnector())
     assert replayed.compared

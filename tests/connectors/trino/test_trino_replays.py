@@ -14,7 +14,7 @@ import pytest
 
 import rowmerge_nb as rm
 from rowmerge_nb.base.errors import RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.trino import java_debugging
 from rowmerge_nb.connectors.trino.host_process import HostProcess
 from rowmerge_nb.replays import case

@@ -17,7 +17,7 @@ from rowmerge_nb import (
     SqliteConnector,
 )
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.plan.rules import RuleSettings
 
 FRAME = pa.table({"id": [1]})

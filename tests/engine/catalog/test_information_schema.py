@@ -120,7 +120,7 @@ def test_it_is_read_like_any_table(engine: Engine) -> None:
 def test_an_unreadable_table_is_listed_without_columns(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+    from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 
     def unreadable(self: Any, session: Any, name: Any) -> Any:
         raise ConnectorError("it is stored as Parquet")

@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 from rowmerge_nb import Engine, Result, RowMergeError, load_trace, save_trace
-from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
-from rowmerge_nb.connectors.jdbc.sqlite.connector import SqliteConnector
+from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
+from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
+from rowmerge_nb.connectors.jdbc.sqlite.sqlite_connector import SqliteConnector
 from rowmerge_nb.engine.observers import requested_rows
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.trace.journeys import asked_journeys, journeys_of

@@ -11,8 +11,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import ConnectorError, Engine, MemoryConnector, RowMergeError, load_record, replay
-from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
+from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
 from rowmerge_nb.engine.observers import statement_record as recording_module
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 from tests.replays.shop import Shop

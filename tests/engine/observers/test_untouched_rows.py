@@ -9,8 +9,8 @@ import pytest
 
 from rowmerge_nb import Engine, load_trace, save_trace
 from rowmerge_nb.base.words import MINUS
-from rowmerge_nb.connectors.hive_acid.connector import HiveAcidConnector
-from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+from rowmerge_nb.connectors.hive_acid.hive_connector import HiveAcidConnector
+from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
 from rowmerge_nb.engine.observers import untouched_rows as untouched
 from rowmerge_nb.spi.values import python_values
 

@@ -17,8 +17,8 @@ from rowmerge_nb import (
     SqliteConnector,
 )
 from rowmerge_nb.base.errors import ConnectorError, StatementInterrupted
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.testing.faults import Fault, FaultyConnector
 
 pytestmark = [pytest.mark.spark, pytest.mark.stand_in]

@@ -137,7 +137,7 @@ def test_other_stores_are_compared_by_what_they_take_out_and_put_in(
 def test_results_that_differ_are_shown_row_by_row(
     engine: Engine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rowmerge_nb.connectors.memory import metadata as memory
+    from rowmerge_nb.connectors.memory import memory_metadata as memory
 
     right = memory.apply_changes
     counted = iter((0, 1, 2))

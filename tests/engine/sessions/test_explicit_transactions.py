@@ -15,7 +15,7 @@ from rowmerge_nb import (
     RowMergeError,
     SqliteConnector,
 )
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.engine.catalog.explicit import ExplicitTransaction
 
 pytestmark = [pytest.mark.spark, pytest.mark.stand_in]

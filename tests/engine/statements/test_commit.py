@@ -24,7 +24,7 @@ from rowmerge_nb import (
     SqliteConnector,
     StatementInterrupted,
 )
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.engine.spark import interrupts
 from rowmerge_nb.engine.statements.account import Account, check_fragments, sum_up
 from rowmerge_nb.engine.statements.statement import StatementRun

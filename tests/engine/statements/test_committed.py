@@ -19,7 +19,7 @@ from rowmerge_nb import (
     load_trace,
     save_trace,
 )
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.memory.writing import MemoryPageSink, MemoryPageSinkProvider
 from rowmerge_nb.engine.statements import table_turns
 from tests.contract.developers_bugs import BUGS

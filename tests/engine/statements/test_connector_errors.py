@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError, load_trace, save_trace
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.memory.writing import MemoryMergeSink, MemoryPageSinkProvider
 from rowmerge_nb.notebook.display import without_traceback
 from rowmerge_nb.report.explorer.explorer_state import explorer_state

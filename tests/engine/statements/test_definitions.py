@@ -6,8 +6,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 
 pytestmark = pytest.mark.stand_in
 

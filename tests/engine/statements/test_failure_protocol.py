@@ -12,8 +12,8 @@ import pytest
 
 from rowmerge_nb import Engine, RowMergeError
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.spi import (
     ColumnMetadata,
     ConnectorTableLayout,

@@ -18,8 +18,8 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError, StatementInterrupted
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.engine.spark.lazy_session import LazySession
 from rowmerge_nb.spi import (
     ColumnMetadata,

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.spi import Procedure, ProcedureArgument, parse_type
 
 pytestmark = pytest.mark.spark

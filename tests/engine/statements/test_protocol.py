@@ -17,9 +17,9 @@ import pytest
 from pyspark import cloudpickle
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
-from rowmerge_nb.connectors.memory.handles import MemoryMergeTableHandle, MemoryTableHandle
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_handles import MemoryMergeTableHandle, MemoryTableHandle
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
 from rowmerge_nb.connectors.memory.updatable_pages import MemoryUpdatableTableHandle
 from rowmerge_nb.connectors.memory.writing import MemoryPageSinkProvider

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.plan.rules import RuleSettings
 from rowmerge_nb.report import build_report
 from rowmerge_nb.testing.faults import Fault, FaultyConnector

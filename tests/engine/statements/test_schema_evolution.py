@@ -22,7 +22,7 @@ from rowmerge_nb import (
     replay,
     save_trace,
 )
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark

@@ -72,7 +72,7 @@ def write(engine: Engine, writer: int, statements: int) -> None:
 
 
 def check(spark: SparkSession, store: Store, statements: int) -> None:
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 
     connector = MemoryConnector() if store.name == "memory" else store.connector()
     engine = Engine(spark=spark, catalog="store", schema=store.schema)

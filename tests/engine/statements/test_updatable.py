@@ -15,7 +15,7 @@ from proof.engines.stores import insert_page, read_rows
 from rowmerge_nb import Engine, HiveAcidConnector, RowMergeError, SqliteConnector
 from rowmerge_nb.connectors.hive_acid.reader import HivePageSourceProvider
 from rowmerge_nb.connectors.jdbc.split_reading import JdbcPageSourceProvider
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider
 from rowmerge_nb.spi import (
     ColumnMetadata,

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from proof.trials.driver import StoreLocation
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.shared.orphans import process_name
 from rowmerge_nb.engine.catalog.leftovers import orphans_of
 from rowmerge_nb.engine.spark.errors.translate import translate

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rowmerge_nb import Engine, RowMergeError
-from rowmerge_nb.connectors.iceberg.connector import IcebergConnector
+from rowmerge_nb.connectors.iceberg.iceberg_connector import IcebergConnector
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

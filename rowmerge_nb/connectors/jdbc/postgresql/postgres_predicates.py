@@ -10,7 +10,7 @@ from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.connectors.jdbc.predicates import ColumnTerms, integer
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn
 
 _UUID: Final = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}")
 

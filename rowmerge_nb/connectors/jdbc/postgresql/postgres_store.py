@@ -17,7 +17,7 @@ from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.connectors.jdbc.database import DatabaseSession, Follower, Reading, Store
 from rowmerge_nb.connectors.jdbc.dsn import redacted, shown, startup_options
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as types
-from rowmerge_nb.connectors.jdbc.postgresql.errors import translated
+from rowmerge_nb.connectors.jdbc.postgresql.postgres_errors import translated
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import PostgresSession
 from rowmerge_nb.connectors.jdbc.staging import CopyWriter, StageWriter
@@ -27,7 +27,12 @@ from rowmerge_nb.spi.types import BIGINT, row_of
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import (
+        JdbcColumn,
+        JdbcSplit,
+        JdbcTableHandle,
+        Stage,
+    )
 
 BATCH_BYTES: Final = 4 << 20
 VERSION: Final = "t.xmin::pg_catalog.text::pg_catalog.int8"

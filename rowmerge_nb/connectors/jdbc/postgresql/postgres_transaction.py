@@ -13,9 +13,9 @@ from typing import Any, Final
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeError
 from rowmerge_nb.base.names import quoted, quoted_path, quoted_text
 from rowmerge_nb.connectors.jdbc.altering import comment_sql
-from rowmerge_nb.connectors.jdbc.connector import JdbcTransaction
 from rowmerge_nb.connectors.jdbc.database import DatabaseSession, unsupported
-from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.jdbc_connector import JdbcTransaction
+from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_types as types
 from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import PREFIX, STAGES, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import PostgresSession

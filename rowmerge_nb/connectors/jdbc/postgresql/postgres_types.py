@@ -25,7 +25,7 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn
 
 _PLAIN: Final = {
     "bool": BOOLEAN, "int2": SMALLINT, "int4": INTEGER, "int8": BIGINT, "float4": REAL, "float8": DOUBLE, "text": VARCHAR,

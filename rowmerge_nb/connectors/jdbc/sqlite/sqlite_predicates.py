@@ -17,7 +17,7 @@ from rowmerge_nb.connectors.jdbc.sqlite.sqlite_types import EXACT_DIGITS, has_te
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn
 
 _MARGIN: Final = 1e-12
 """The relative margin of floating-point ranges: SQLite may read the last digits differently."""

@@ -20,7 +20,7 @@ from rowmerge_nb.connectors.jdbc.database import (
     Reading,
     Store,
 )
-from rowmerge_nb.connectors.jdbc.handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
+from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn, JdbcSplit, JdbcTableHandle, Stage
 from rowmerge_nb.connectors.jdbc.sqlite import sqlite_types as types
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_predicates import terms_of
 from rowmerge_nb.connectors.jdbc.staging import StageFileWriter, StageWriter

@@ -35,7 +35,7 @@ from rowmerge_nb.spi.types import (
 )
 
 if TYPE_CHECKING:
-    from rowmerge_nb.connectors.jdbc.handles import JdbcColumn
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcColumn
 
 EXACT_DIGITS: Final = 15
 """The number of decimal digits that survive in floating point."""

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
     import pyarrow as pa
 
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
     from rowmerge_nb.engine.api.statement_options import Options
     from rowmerge_nb.engine.observers.verify.engines import Verifier
     from rowmerge_nb.spi.metadata import ColumnMetadata

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.base.names import did_you_mean
-from rowmerge_nb.connectors.memory.connector import MemoryConnector
+from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
 from rowmerge_nb.connectors.memory.table_properties import schema_of
 from rowmerge_nb.engine.api.frames.dataframes import whole_frame
 from rowmerge_nb.engine.reruns.audit.connector import AUDITED, AuditedTables, TableState

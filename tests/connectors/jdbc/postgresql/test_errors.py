@@ -9,7 +9,7 @@ import pyarrow.compute as pc
 import pytest
 
 from rowmerge_nb import RowMergeError
-from rowmerge_nb.connectors.jdbc.postgresql.errors import translated
+from rowmerge_nb.connectors.jdbc.postgresql.postgres_errors import translated
 from rowmerge_nb.engine.spark.errors.translate import with_next_step
 from rowmerge_nb.spi import ConnectorSession
 from tests.connectors.jdbc.support import Database, Statement, merge

@@ -13,7 +13,7 @@ import pytest
 
 from rowmerge_nb import PostgresConnector, RowMergeError, SetupError
 from rowmerge_nb.base.extras import install_command
-from rowmerge_nb.connectors.jdbc.postgresql import errors as postgresql_errors
+from rowmerge_nb.connectors.jdbc.postgresql import postgres_errors as postgresql_errors
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_session as postgresql_session
 from rowmerge_nb.connectors.jdbc.postgresql import postgres_transaction as postgresql
 from rowmerge_nb.spi import Constraint

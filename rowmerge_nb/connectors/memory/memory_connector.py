@@ -16,11 +16,11 @@ from dataclasses import replace
 import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError, ExecutionError
-from rowmerge_nb.connectors.memory.handles import (
+from rowmerge_nb.connectors.memory.memory_handles import (
     MemoryTableHandle,
     table_handle_of,
 )
-from rowmerge_nb.connectors.memory.metadata import MemoryMetadata
+from rowmerge_nb.connectors.memory.memory_metadata import MemoryMetadata
 from rowmerge_nb.connectors.memory.partitioning import MemoryPartitioningProvider
 from rowmerge_nb.connectors.memory.reading import MemoryPageSourceProvider, SplitStore
 from rowmerge_nb.connectors.memory.state import (

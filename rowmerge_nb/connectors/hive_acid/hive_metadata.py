@@ -14,7 +14,7 @@ from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.base.front_end import orphans_command
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningHandle, HiveUpdateHandle
 from rowmerge_nb.connectors.hive_acid.delta_writer import publish, staged_files
-from rowmerge_nb.connectors.hive_acid.handles import (
+from rowmerge_nb.connectors.hive_acid.hive_handles import (
     ROW_ID_TYPE,
     HiveInsertTableHandle,
     HiveMergeTableHandle,

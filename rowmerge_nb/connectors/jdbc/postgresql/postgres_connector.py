@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from rowmerge_nb.base.arguments import checked
-from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.jdbc_connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.postgresql.orphaned_stages import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_store import PostgresStore
 from rowmerge_nb.connectors.jdbc.postgresql.postgres_transaction import PostgresTransaction

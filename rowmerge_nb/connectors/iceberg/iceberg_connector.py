@@ -17,7 +17,6 @@ from rowmerge_nb.base.arguments import checked, checked_path
 from rowmerge_nb.base.errors import ConnectorError, error_text
 from rowmerge_nb.connectors.iceberg.avro import guard_decoder
 from rowmerge_nb.connectors.iceberg.files import file_io
-from rowmerge_nb.connectors.iceberg.handles import iceberg_table
 from rowmerge_nb.connectors.iceberg.housekeeping import (
     Removal,
     Search,
@@ -27,7 +26,12 @@ from rowmerge_nb.connectors.iceberg.housekeeping import (
     remove_folder,
 )
 from rowmerge_nb.connectors.iceberg.iceberg_catalog import Tables
-from rowmerge_nb.connectors.iceberg.metadata import IcebergMetadata, IcebergTransaction, Upkeep
+from rowmerge_nb.connectors.iceberg.iceberg_handles import iceberg_table
+from rowmerge_nb.connectors.iceberg.iceberg_metadata import (
+    IcebergMetadata,
+    IcebergTransaction,
+    Upkeep,
+)
 from rowmerge_nb.connectors.iceberg.notes import SUFFIX
 from rowmerge_nb.connectors.iceberg.opened_catalogs import (
     embedded_catalog,
@@ -72,8 +76,8 @@ if TYPE_CHECKING:
     from pyiceberg.table import Table
 
     from rowmerge_nb.connectors.iceberg.census import Census
-    from rowmerge_nb.connectors.iceberg.handles import IcebergSplit, IcebergTableHandle
     from rowmerge_nb.connectors.iceberg.housekeeping import Listing
+    from rowmerge_nb.connectors.iceberg.iceberg_handles import IcebergSplit, IcebergTableHandle
 
 _MAX_ENDED: Final = 1_000
 """The number of ended statements whose files are recognized by prefix; leftovers of older

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rowmerge_nb.base.arguments import checked_path
 from rowmerge_nb.base.errors import ConnectorError
-from rowmerge_nb.connectors.jdbc.connector import JdbcConnector
+from rowmerge_nb.connectors.jdbc.jdbc_connector import JdbcConnector
 from rowmerge_nb.connectors.jdbc.sqlite.spool import orphans, remove_orphans
 from rowmerge_nb.connectors.jdbc.sqlite.sqlite_transaction import SqliteTransaction
 from rowmerge_nb.spi import Orphan

@@ -16,6 +16,7 @@ from rowmerge_nb.base.extras import install_command
 from rowmerge_nb.connectors.hive_acid.buckets import HivePartitioningProvider
 from rowmerge_nb.connectors.hive_acid.compaction import obsolete, write_compaction
 from rowmerge_nb.connectors.hive_acid.delta_writer import HivePageSinkProvider
+from rowmerge_nb.connectors.hive_acid.hive_metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.hive_procedures import procedures_of
 from rowmerge_nb.connectors.hive_acid.housekeeping import (
     adopted_partitions,
@@ -31,7 +32,6 @@ from rowmerge_nb.connectors.hive_acid.housekeeping import (
     statement_of,
 )
 from rowmerge_nb.connectors.hive_acid.layout_names import highest_visibility
-from rowmerge_nb.connectors.hive_acid.metadata import HiveAcidMetadata, HiveTransaction
 from rowmerge_nb.connectors.hive_acid.metastore.embedded import EmbeddedMetastore, other_owner
 from rowmerge_nb.connectors.hive_acid.metastore.metastore import (
     MetastoreChanges,

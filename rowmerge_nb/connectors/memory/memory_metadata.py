@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from rowmerge_nb.base.errors import ConnectorError
 from rowmerge_nb.connectors.memory.altering import altered, refuse_placing
-from rowmerge_nb.connectors.memory.handles import (
+from rowmerge_nb.connectors.memory.memory_handles import (
     MemoryInsertTableHandle,
     MemoryMergeTableHandle,
     MemoryPartitioningHandle,
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     import datetime as dt
     from collections.abc import Collection, Mapping, Sequence
 
-    from rowmerge_nb.connectors.memory.connector import MemoryConnector
+    from rowmerge_nb.connectors.memory.memory_connector import MemoryConnector
     from rowmerge_nb.spi.alterations import Alteration
 
 _KEEPING_VERSIONS: Final = (

@@ -12,7 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError, RowMergeError, error_text
 from rowmerge_nb.connectors.iceberg.added_files import add_files, add_vectors
 from rowmerge_nb.connectors.iceberg.default_values import literal_of
 from rowmerge_nb.connectors.iceberg.foreign_properties import check_properties
-from rowmerge_nb.connectors.iceberg.handles import (
+from rowmerge_nb.connectors.iceberg.iceberg_handles import (
     HIDDEN,
     IcebergColumn,
     IcebergInsertTableHandle,

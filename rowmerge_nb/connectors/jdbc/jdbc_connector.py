@@ -12,7 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError, ExecutionError, RowMergeErro
 from rowmerge_nb.base.names import quoted, quoted_text
 from rowmerge_nb.connectors.jdbc.altering import alteration_sql
 from rowmerge_nb.connectors.jdbc.database import unsupported
-from rowmerge_nb.connectors.jdbc.handles import (
+from rowmerge_nb.connectors.jdbc.jdbc_handles import (
     JdbcColumn,
     JdbcInsertTableHandle,
     JdbcMergeTableHandle,
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from rowmerge_nb.connectors.jdbc.database import DatabaseSession, Store
-    from rowmerge_nb.connectors.jdbc.handles import JdbcSplit, Stage
+    from rowmerge_nb.connectors.jdbc.jdbc_handles import JdbcSplit, Stage
     from rowmerge_nb.spi.alterations import Alteration
 
 PRIMARY_KEY = "primary_key"
