@@ -76,7 +76,6 @@ def short_lines(error: BaseException) -> list[str]:
 
 
 def _functions(name: str, names: Mapping[str, Any], line: str) -> Iterator[FunctionType]:
-    """Yield the public functions that a message can mean."""
     first, _, method = name.partition(".")
     if method.startswith("_") and method != "__init__":
         return

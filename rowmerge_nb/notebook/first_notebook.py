@@ -175,7 +175,7 @@ def _number_format(text: pd.DataFrame, separator: str) -> dict[str, str]:
 def _date_layouts(names: Sequence[str], texts: Sequence[pd.DataFrame]) -> list[dict[str, str]]:
     """Return for each file the layouts of its columns of dates.
 
-    05/04/2026 alone stays text, as it may be of April or of May, unless another row or file decides.
+    05/04/2026 alone stays text, unless another row or file decides.
     """
     layouts: list[dict[str, str]] = [{} for _ in texts]
     for name in names:

@@ -608,9 +608,7 @@ def _ended(hint: str | None, follows: str) -> str | None:
 
 
 def _note_line(error: RowMergeError, cell: _Cell, text: str, offset: int) -> None:
-    """Store on the error its statement, the cell line of the statement's first line, and the parts
-    of the report that the cell shows.
-    """
+    """Store on the error its statement, the cell line of its first line, and the shown parts."""
     error.__dict__["cell_parts"] = cell.parts
     error.statement = error.statement or text
     rendered, end = cell.rendered, offset + len(text)

@@ -283,9 +283,7 @@ class _Planner:
 def _moving(query: e.Subquery, expression: TypedExpression) -> RowMergeError:
     """Refuse a correlated subquery with the message of that version of Trino.
 
-    The message names the topmost node that moved rows: MarkDistinct above the join of a scalar
-    subquery, or the aggregation of IN. EXISTS and aggregates were pushed below the join if
-    equalities correlate them.
+    The message names the topmost node that moved rows.
     """
     node = "AggregationNode" if query.kind == "in" else "JoinNode"
     if query.kind == "scalar" and not query.aggregates:

@@ -156,10 +156,7 @@ def has_few_combinations(plan: PlanNode) -> bool:
 
 
 def _measured_rows(node: PlanNode) -> int | None:
-    """Return an estimate of a node's rows: the bound or, for large queries, the sum of the tables.
-
-    Joins usually have few matches per row. Such a query does not count as small.
-    """
+    """Return an estimate of a node's rows: the bound or, for large queries, the sum of the tables."""
     rows = estimated_rows(node)
     leaf = chain(node)[-1]
     if rows is None or rows <= RuleSettings.small_rows or not isinstance(leaf, Source):

@@ -117,8 +117,6 @@ class _TimeIsUpError(Exception):
 
 
 class _Trial:
-    """The smallest failing replay so far."""
-
     def __init__(self, failing: Replay, origin: ReplayOrigin, deadline: float) -> None:
         self.best = failing
         self._origin = origin

@@ -140,9 +140,7 @@ def _by_key(missing: pa.Table, unexpected: pa.Table, keys: Sequence[int]) -> tup
 def _similarity(
     missing: pa.Table, unexpected: pa.Table, keys: Sequence[int]
 ) -> npt.NDArray[np.float64]:
-    """Return for each pair of rows the weight of its equal and similar cells; 0 if that is less
-    than half of the row.
-    """
+    """Return the weight of equal and similar cells of each pair of rows; 0 below half of the row."""
     total = np.zeros((missing.num_rows, unexpected.num_rows))
     all_equal = 0.0
     for index, (one, other) in enumerate(zip(missing.columns, unexpected.columns, strict=True)):

@@ -123,10 +123,7 @@ def _join_all(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
 
 
 def _runs(state: AcidState) -> list[tuple[AcidDirectory, ...]]:
-    """Return runs of deltas of one kind whose range of write ids has no delta of the other kind.
-
-    Without the suffix, readers treat a directory as a replacement of both kinds within its range.
-    """
+    """Return runs of deltas of one kind whose range of write ids has no delta of the other kind."""
     runs: list[tuple[AcidDirectory, ...]] = []
     for mine, others in ((state.deltas, state.delete_deltas), (state.delete_deltas, state.deltas)):
         run: tuple[AcidDirectory, ...] = ()

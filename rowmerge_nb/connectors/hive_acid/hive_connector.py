@@ -568,10 +568,7 @@ def _remove(path: Path) -> None:
 
 
 def _remove_dropped(table: HiveTable) -> None:
-    """Remove a dropped table's files, moving them first so that the name is free.
-
-    This must follow the commit: had the drop failed, the folder would be missing.
-    """
+    """Remove a dropped table's files after the commit, moving them first so that the name is free."""
     folder = Path(table.location)
     with suppress(OSError):
         _remove(folder if folder.is_symlink() else folder.rename(dropped_folder(folder, table.id)))

@@ -279,8 +279,7 @@ def _live_files(table: Table) -> list[DataFile]:
 class _Partition:
     """All of a table's partition fields as one row type.
 
-    Fields of the same column and transform are merged, since some writers do not reuse ids;
-    different fields of one name get their id as a suffix.
+    Fields of one column and transform are merged; other fields of one name get their id as a suffix.
     """
 
     def __init__(self, table: Table) -> None:

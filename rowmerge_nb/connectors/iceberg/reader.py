@@ -125,8 +125,6 @@ def _batches(
 ) -> Iterator[tuple[int, int, Any]]:
     """Yield batches of the split's row groups: position of the first row, number of rows, and the
     columns.
-
-    The row groups depend on the constraint only, not on the requested columns.
     """
     if deleted_all:
         return

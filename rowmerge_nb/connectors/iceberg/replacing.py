@@ -82,10 +82,8 @@ def _upgrade(transaction: Transaction, version: int) -> None:
 
 
 def _schema(schema: Schema, metadata: TableMetadata) -> Schema:
-    """Return a schema that reuses the ids of columns of the same name and primitive type, as in
-    Trino.
-
-    Other columns get fresh ids, so that old values are never read as theirs.
+    """Return a schema that reuses the ids of columns of the same name and primitive type, so that
+    old values are not read as those of new columns.
     """
     from pyiceberg.schema import Schema, assign_fresh_schema_ids
 

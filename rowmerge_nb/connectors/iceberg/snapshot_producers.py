@@ -116,9 +116,8 @@ class _DeleteManifestWriterV3(_DeleteManifestWriter):
 
 
 class _ManifestListWriterV3(ManifestListWriterV2):
-    """A manifest list that assigns row ids to the manifests without them.
-
-    Space is left for existing rows too: those of files from before version 3 have none yet.
+    """A manifest list that assigns row ids to the manifests without them, also to existing rows from
+    before version 3.
     """
 
     def __init__(

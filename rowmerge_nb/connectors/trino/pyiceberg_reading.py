@@ -85,10 +85,8 @@ class _LocalFiles(PyArrowFileIO):
         return super().new_input(path)
 
     def _plainly_encoded(self, path: str) -> Path:
-        """Return a copy of a file of deletes whose encoding PyIceberg can read.
-
-        PyIceberg reads its texts as a dictionary, which Arrow cannot do with the encoding
-        DELTA_LENGTH_BYTE_ARRAY of Trino 483.
+        """Return a copy of a file of deletes without the encoding DELTA_LENGTH_BYTE_ARRAY, which
+        PyIceberg cannot read.
         """
         copy = self._folder / f"{uuid.uuid4().hex}.parquet"
         pq.write_table(pq.read_table(path), copy)

@@ -160,7 +160,6 @@ def _of_pages(
     row_id: ColumnHandle | None,
     flow: Flow,
 ) -> Record:
-    """Return the record without the target's rows."""
     assert target.metadata is not None
     pages, left_out = _pages(run.account, run.options.keeping.most_bytes)
     processor = next(

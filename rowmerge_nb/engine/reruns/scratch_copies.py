@@ -146,9 +146,7 @@ class ScratchCopies:
     # -- definitions
 
     def _schema(self, catalog: str) -> str:
-        """Return a schema for the copy: that of the table or the default one; otherwise a new one,
-        or the first one of a catalog that creates none.
-        """
+        """Return a schema for the copy: the table's, the default one, or a new one."""
         rows = self._engine.run(f"SHOW SCHEMAS FROM {quoted(catalog)}").table
         names = [] if rows is None else rows.column(0).to_pylist()
         names = [name for name in names if name != INFORMATION_SCHEMA]

@@ -183,9 +183,9 @@ def _as_merge(
     *,
     keeps: bool,
 ) -> str | None:
-    """Return the MERGE of an INSERT; None if it depends on a table that is unknown.
+    """Return the MERGE of an INSERT, or None if it depends on an unknown table.
 
-    ``keeps``: as in DuckDB, OR REPLACE keeps the values of columns that are not inserted.
+    ``keeps``: OR REPLACE keeps the values of columns that are not inserted, as in DuckDB.
     """
     metadata = table and table([part.value for part in statement.target.parts])
     keys = [key.value for key in conflict.keys]

@@ -465,9 +465,7 @@ def _replicated(
     """Execute a MERGE in the tasks that read the target, each with the whole source; then the
     unmatched source rows.
 
-    There is one exchange above these tasks: with two, Spark would run them twice, sinks included.
-    If changed rows go to certain writers, that exchange is theirs, and the writers process the
-    unmatched source rows.
+    There is one exchange above: with two, Spark would run these tasks twice, sinks included.
     """
     from pyspark.sql import functions as F  # noqa: N812
 

@@ -54,10 +54,7 @@ def room_for_source() -> int:
 
 
 def _limits(proc: Path, cgroup: Path) -> Iterator[tuple[Path, Path]]:
-    """Return the files of the limit and the use of this process's control group and those above.
-
-    Within a container the group is the root, or has a name that only its host knows.
-    """
+    """Return the files of the limit and the use of this process's control group and those above."""
     names = dict.fromkeys(_FILES, "/")
     with suppress(OSError, ValueError):
         for line in (proc / "self" / "cgroup").read_text().splitlines():

@@ -153,11 +153,8 @@ def _placement(parts: Sequence[Sampled], writers: int) -> Placement | None:
 
 
 def _writers(layout: PageLayout, after: Page, records: Sequence[TaskRecord]) -> tuple[int, ...]:
-    """Return the writer of each sampled row without an exchange, from the pages that writers kept;
-    -1 if they do not show it.
-
-    Rows with equal values may be those of different tasks. In the older flow the split that reads a
-    row changes it.
+    """Return the writer of each sampled row without an exchange, from the pages that writers kept; -1
+    if they do not show it.
     """
     if any(record.read for record in records):
         return tuple(

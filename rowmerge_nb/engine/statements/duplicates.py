@@ -91,10 +91,9 @@ def proposal(analysis: MergeAnalysis, groups: Sequence[DuplicateGroup]) -> str |
 def _moment(
     analysis: MergeAnalysis, keys: Sequence[Field], groups: Sequence[DuplicateGroup]
 ) -> Field | None:
-    """Return the column that says which row is the newest, or None if no column is known to.
+    """Return the column that says which row is the newest, or None.
 
-    A column that has one newest row in every group is best. Then come columns that the statement
-    does not read, whose values are unknown, and columns with one newest row in some groups.
+    Columns with one newest row in every group come first, then those that the statement does not read.
     """
     ranks = []
     for field in analysis.source.fields:

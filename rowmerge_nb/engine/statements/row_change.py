@@ -81,12 +81,8 @@ def plan_change(
 
 
 def _read_columns(run: StatementRun, analysis: RowChangeAnalysis) -> frozenset[str]:
-    """Return the columns of the target that count as read though no expression below the writer
-    reads them.
-
-    RETURNING may read new rows. In the era of the documents a connector gets the columns of all
-    UPDATE clauses together: a column that some of them do not assign is written with the value that
-    was read.
+    """Return the columns of the target that RETURNING reads, or an UPDATE of the documents' era writes
+    back.
     """
     columns, read = analysis.target.columns, set[int]()
     if analysis.returning is not None:

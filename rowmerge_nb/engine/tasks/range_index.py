@@ -149,10 +149,9 @@ class RangeIndex:
 
 
 def _groups(lows: Numbers, highs: Numbers) -> npt.NDArray[np.int64]:
-    """Return a group for each interval; the candidates of a group are few beside its matches.
+    """Return a group for each interval: one per power of two of their lengths.
 
-    An interval twice as long as most others would make candidates of all that lie between. So each
-    group has the intervals of one power of two, and fewer shorter ones.
+    A long interval among short ones would make all that lie between candidates.
     """
     spans = np.where(highs > lows, highs - lows, 0).view(np.uint64)
     powers = np.frexp(spans.astype(np.float64))[1]

@@ -454,10 +454,7 @@ def build_balance(trace: Trace) -> Balance | None:
 
 
 def _deletable_again(trace: Trace) -> int:
-    """Return the maximum number of stored deletes of rows already deleted by another clause.
-
-    At the limit of recorded groups, any number is possible.
-    """
+    """Return the maximum number of stored deletes of rows already deleted by another clause."""
     groups = trace.join.duplicate_groups
     noticed = any(notice.kind == CHANGED_TWICE for notice in trace.notices)
     if len(groups) >= MOST_GROUPS or (noticed and not groups):

@@ -98,8 +98,6 @@ def check_carried(sql_type: Type) -> None:
 
 
 class _Call:
-    """Writes the DuckDB calls of one aggregate."""
-
     def __init__(self, call: Aggregate) -> None:
         self.call = call
         self.columns = [_column_text(argument) for argument in call.arguments]

@@ -58,7 +58,6 @@ class DefinitionReader(AccessReader):
         raise ParseError.unsupported(message, hint=hint).at(self.token.span, len(self.token.text))
 
     def _refuse_clause(self, statement: str) -> None:
-        """Record a refusal; syntax errors come first."""
         self.refused(
             ParseError.unsupported(
                 f"{self.token.word} of {statement} is not supported by this engine",

@@ -290,7 +290,6 @@ class ExpressionReader(PrimaryReader):
         return value
 
     def _dereferences(self, start: int, value: s.Expression) -> s.Expression:
-        """Parse the fields, methods and subscripts behind a value."""
         for _ in range(DEEPEST_TREE):
             if self.token.word == ".":
                 dereferenced = self._behind_dot(start, value)

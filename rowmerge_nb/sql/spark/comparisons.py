@@ -79,10 +79,7 @@ _ORDER, _PAIR = backquoted("$order"), backquoted("$pair")
 
 
 def _ordered(left: str, right: str, sql_type: Type) -> str:
-    """Write the order of two values that are not NULL: -1, 0 or 1, or NULL.
-
-    The first parts that differ decide; with a NULL before them nothing does.
-    """
+    """Write the order of two values that are not NULL: -1, 0, 1, or NULL."""
     if sql_type.base == "row":
         order = "0"
         for a, b, part in reversed(_fields(left, right, sql_type)):

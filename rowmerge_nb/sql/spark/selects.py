@@ -29,8 +29,6 @@ def select_text(query: q.Selected, relation: str | None, new_name: Callable[[str
 
 @dataclass(frozen=True)
 class _Total:
-    """The row of a grand total over no rows."""
-
     mark: e.Typed
     condition: str
 
@@ -125,10 +123,7 @@ class _Select:
         self._replace(pairs)
 
     def _add_total(self, sets: q.Sets, keys: tuple[e.Typed, ...]) -> _Total | None:
-        """Add a row of NULLs, so that a grand total of no rows has a group.
-
-        Aggregates skip it by its mark, and other groups without real rows are dropped.
-        """
+        """Add a marked row of NULLs, which aggregates skip, so that a grand total of no rows has a group."""
         texts = _set_texts(sets, keys)
         if all(texts):
             return None

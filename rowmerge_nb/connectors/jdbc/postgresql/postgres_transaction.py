@@ -411,9 +411,8 @@ class PostgresTransaction(JdbcTransaction):
     def _status(self, number: str) -> str | None:
         """Return the status of a transaction.
 
-        A server that was stopped may have lost an uncommitted transaction: its number is then
-        unassigned, or belongs to another one. If a stage still exists, the transaction was not
-        committed.
+        A stopped server may have lost the number of an uncommitted one. While a stage exists, the
+        transaction was not committed.
         """
         staged = "".join(
             f" OR to_regclass({quoted_text(_table(stage))}) IS NOT NULL" for stage in self._stages

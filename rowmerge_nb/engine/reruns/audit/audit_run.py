@@ -178,10 +178,8 @@ class _Audit:
     def _variants(
         self, rows: list[AuditedRow], wrong: Bag, committed: Bag, evidence: Evidence
     ) -> tuple[list[Explanation], list[AuditedRow]]:
-        """Run the statement as other engines may read it; a reading explains rows if it fixes some
-        and breaks none.
-
-        It explains all wrong rows of a key, or none.
+        """Run the statement as other engines may read it; a reading explains rows if it fixes some and
+        breaks none.
         """
         explained: list[tuple[Explanation, Bag]] = []
         integers = {

@@ -92,9 +92,8 @@ def _try(analyzer: CallAnalyzer, node: s.FunctionCall) -> e.Typed:
 
 
 def _failure_of(node: e.Typed) -> e.Typed | None:
-    """Return whether a part fails under TRY: it is NULL, although nothing in it is.
-
-    None if the part has other operations than arithmetic and casts of plain values.
+    """Return whether a part is NULL although nothing in it is; None for other operations than
+    arithmetic and casts of plain values.
     """
     operands = _operands(node)
     if operands is None:

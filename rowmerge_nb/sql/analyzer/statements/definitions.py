@@ -375,7 +375,6 @@ def _listed(context: Context, statement: st.Show) -> _Listing:
 def _listed_relation(
     context: Context, statement_kind: str, name: st.TableName, span: st.Span
 ) -> _Listing:
-    """Return what SHOW lists of a table or view."""
     if statement_kind == "BRANCHES":
         context.refuse_view(name, "Branches of views are not supported")
         table = context.target(name, span)

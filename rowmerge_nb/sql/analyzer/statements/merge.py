@@ -488,11 +488,7 @@ class _MergeAnalyzer:
         return any(field.name == name for field in (*self.fields, *self.computed))
 
     def _preferences(self, clause: st.MergeClause) -> list[Callable[[str], bool] | None]:
-        """Return for each value which ambiguous names are the target's.
-
-        In Trino's documentation, SET purchases = purchases + 100.0 means the target's purchases;
-        Trino itself refuses it.
-        """
+        """Return for each value which ambiguous names are the target's, as in Trino's documentation."""
         if self.statement.prefers_target:
             return [self._prefers] * len(clause.values)
         if clause.operation is Operation.UPDATE and self.context.era is Era.DOCUMENTS:
@@ -558,9 +554,8 @@ class _MergeAnalyzer:
     def _with_fields(
         self, value: e.Typed, field: ScopeField, span: st.Span, operation: Operation
     ) -> e.Typed:
-        """Return a source's value with the fields of a column, matched by name.
-
-        WITH SCHEMA EVOLUTION keeps fields that the source lacks, as it keeps columns.
+        """Return a source's value with the fields of a column, matched by name; fields that it lacks are
+        kept.
         """
         missing = None
         if self.statement.evolution is not None:

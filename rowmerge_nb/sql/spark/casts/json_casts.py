@@ -107,8 +107,6 @@ def _key(text: str, sql_type: Type) -> str:
 
 @dataclass(frozen=True)
 class _Cast:
-    """The outermost cast, for errors."""
-
     target: Type
     text: str
 

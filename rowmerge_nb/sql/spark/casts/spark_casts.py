@@ -223,9 +223,7 @@ def _to_decimal(text: str, source: Type, target: Type, safe: bool) -> str:
 def _float_to_decimal(text: str, source: Type, target: Type) -> str:
     """Write the shortest decimal form of a float, rounded, so that 1.005 becomes 1.01.
 
-    Finding that form is slow. Spark rounds Java's form of a double, and the exact value of a real.
-    Both are as near to the number as the shortest form. So only a number that is as near to the
-    middle of two results can have another one.
+    Finding that form is slow; only a number in the middle between two results needs it.
     """
     is_real = source.base == "real"
     near = "2e-7D" if is_real else "1e-15D"
