@@ -167,8 +167,8 @@ class JarStore:
             free = shutil.disk_usage(self.folder).free
         if needed and free < needed + _SPARE_BYTES:
             raise _no_space(
-                f"The jars need {megabytes(needed)} MB, and the disk of {self.folder} has"
-                f" {megabytes(free)} MB"
+                f"The jars need {megabytes(needed)} MB, but the disk of {self.folder}"
+                f" has {megabytes(free)} MB"
             )
 
 
