@@ -187,15 +187,19 @@ def _class_cache(*, prepare: bool) -> Check:
         making = partial(make_class_cache, cache, {})
         run_without_leftovers(
             making,
-            "The making of the class cache",
-            f"{_prepare_command()} makes it another time.",
+            "Creating the class cache",
+            f"{_prepare_command()} tries again.",
         )
     if trouble := cache.trouble():
         why_not = why_not_in_background(cache)
         detail = "; ".join(
-            filter(None, [trouble.reason, why_not, "without one Java has twice the work to start"])
+            filter(
+                None, [trouble.reason, why_not, "without a cache, Java starts with twice the work"]
+            )
         )
-        by_itself = "" if why_not else "; otherwise it is made when a notebook is idle for a minute"
+        by_itself = (
+            "" if why_not else "; otherwise it is created when a notebook is idle for a minute"
+        )
         advice = f"{_prepare_command()} makes it now{by_itself}"
         return Check("class cache", "missing", detail, trouble.advice or advice)
     detail = (
@@ -214,7 +218,7 @@ def _graphviz() -> Check:
 
     # Reports draw their own text, so Graphviz needs no fonts.
     pygraphviz.AGraph('digraph { node [label=""]; a -> b }').draw(prog="dot", format="svg")
-    return Check("Graphviz", "ok", "draws, by the library inside pygraphviz")
+    return Check("Graphviz", "ok", "draws, with the library inside pygraphviz")
 
 
 def _memory() -> Check:
@@ -226,8 +230,8 @@ def _memory() -> Check:
     if hasattr(os, "sysconf"):
         machine = f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB"
     advice = (
-        "Set the variable ROWMERGE_DRIVER_MEMORY, for instance to 8g, for tables of many million"
-        " rows"
+        "For tables with many million rows, set the variable ROWMERGE_DRIVER_MEMORY,"
+        " for example to 8g"
     )
     return Check(
         "memory",
@@ -244,7 +248,7 @@ def _spark() -> Check:
     session = default_engine().spark
     rows = session.range(3).mapInArrow(_same, "id long").toArrow().num_rows
     if rows != 3:
-        raise SetupError(f"Spark gave {rows} rows where 3 were asked for")
+        raise SetupError(f"Spark returned {rows} rows, but 3 were requested")
     return Check(
         "Spark",
         "ok",

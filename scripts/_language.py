@@ -52,6 +52,8 @@ WORDS = re.compile(
     re.IGNORECASE,
 )
 """Words to avoid in docstrings, comments and pages."""
+MESSAGES = re.compile(rf"{WORDS.pattern}|\bought to\b|\b(is|are) no part of\b", re.IGNORECASE)
+"""Words to avoid in messages."""
 CODE = re.compile(r"(`+)[^`]+\1")
 TEST = re.compile(r"^ *def (test_\w+)", re.MULTILINE)
 TEST_WORDS = re.compile(r"_(told|said|nobody|whoever|stands|so_many)(?=_|$)")
@@ -249,6 +251,21 @@ def _sides(tree: ast.Module) -> set[ast.AST]:
     }
 
 
+def messages() -> Iterator[Finding]:
+    """Yield the words of `MESSAGES` in string literals with a blank that are not docstrings."""
+    for path, tree in _modules():
+        docstrings = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+        for node in ast.walk(tree):
+            if (
+                isinstance(node, ast.Constant)
+                and isinstance(node.value, str)
+                and " " in node.value
+                and id(node) not in docstrings
+            ):
+                for match in MESSAGES.finditer(node.value):
+                    yield Finding("messages", path, node.lineno, match[0])
+
+
 def names() -> Iterator[Finding]:
     """Yield variables and arguments named by a participle or a vague word."""
     for path, text in _texts(PACKAGE):
@@ -315,6 +332,7 @@ CHECKS: tuple[Callable[[], Iterator[Finding]], ...] = (
     openings,
     sentences,
     words,
+    messages,
     names,
     tests,
     modules,

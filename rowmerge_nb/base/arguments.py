@@ -92,7 +92,7 @@ def checked_path(value: Any, name: str) -> str:
     text = os.fspath(checked(value, name, (str, os.PathLike), "a path: a text or a pathlib.Path"))
     if not isinstance(text, str) or "\0" in text:
         raise RowMergeError.invalid(
-            f"{name} = {text!r} is not possible: a path is a text, and has no zero byte in it",
+            f"{name} = {text!r} is not possible: a path is a text without zero bytes",
             hint="Give another path.",
         )
     try:

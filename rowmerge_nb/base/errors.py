@@ -32,8 +32,8 @@ HOST_TERMINATED: Final = "HOST_TERMINATED"
 """The code of an error by which the process of a store has ended, so that nothing can be read."""
 
 MERGE_FLOW: Final = (
-    "Run the statement by the machinery of MERGE, which has no such limit: leave the option flow"
-    " out, or give flow='merge'."
+    "Run the statement by the machinery of MERGE, which has no such limit: omit the"
+    " option flow, or pass flow='merge'."
 )
 """The hint for statements that the older flow does not support."""
 

@@ -8,19 +8,20 @@ from rowmerge_nb.base.errors import ExecutionError
 from rowmerge_nb.base.words import code
 
 NO_NULLS: Final = (
-    "Leave such rows out by a condition, or give them other values; COALESCE gives one in the place"
-    " of NULL."
+    "Exclude such rows with a condition, or give them other values; COALESCE replaces"
+    " NULL with a value."
 )
 ONE_ROW_PER_KEY: Final = (
-    f"Each key may come once. {code('MERGE')} updates a row whose key exists and inserts the others; so does"
-    f" {code('INSERT ... ON CONFLICT (key) DO UPDATE')} with {code('--dialect extended')}."
+    f"Each key may occur only once. {code('MERGE')} updates a row whose key exists and"
+    f" inserts the others; so does {code('INSERT ... ON CONFLICT (key) DO UPDATE')} with"
+    f" {code('--dialect extended')}."
 )
 _STEPS_BY_PREFIX: Final = {
     "NULL value not allowed for NOT NULL column": NO_NULLS,
     "Cannot truncate non-space characters": (
-        "ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar makes room for longer texts, and"
-        " SUBSTR cuts them. CREATE TABLE AS has the lengths of its query: of VARCHAR 'a', or CAST(x"
-        " AS varchar), it makes a column without one."
+        "ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar makes room for longer"
+        " texts, and SUBSTR truncates them. CREATE TABLE AS takes the lengths from its query:"
+        " VARCHAR 'a' or CAST(x AS varchar) makes a column without a length."
     ),
 }
 """Next steps of errors that the SQL of Spark and DuckDB raises."""

@@ -150,7 +150,7 @@ def opened_own_file(name: str, directory: int) -> Iterator[int]:
     with _opened(name, os.O_RDWR, directory) as file:
         state = os.fstat(file)
         if not stat.S_ISREG(state.st_mode) or state.st_uid != os.geteuid() or state.st_nlink != 1:
-            raise PermissionError(f"'{name}' is no plain file of this user")
+            raise PermissionError(f"'{name}' is not a regular file of this user")
         yield file
 
 

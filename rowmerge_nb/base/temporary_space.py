@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _HINT: Final = (
-    "Make room there, or set the variable TMPDIR to a directory that you may write to, and start"
-    " Python anew."
+    "Make room there, or set the variable TMPDIR to a directory that you may write"
+    " to, and restart Python."
 )
 
 

@@ -160,9 +160,9 @@ def _of(value_type: PropertyType, meaning: str, **flags: Any) -> ConnectorProper
 
 MEMORY: Final = ConnectorFactory(
     "memory",
-    "tables in memory, which end with the engine",
+    "tables in memory, which exist as long as the engine",
     _memory,
-    {"keep_versions": _of(PropertyType.INTEGER, "the number of former versions of a table")},
+    {"keep_versions": _of(PropertyType.INTEGER, "the number of earlier versions of a table")},
 )
 HIVE_ACID: Final = ConnectorFactory(
     "hive_acid",

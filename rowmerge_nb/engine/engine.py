@@ -187,7 +187,8 @@ class Engine:
             raise ConnectorError(
                 f"Not everything could be closed: {problems}",
                 code="GENERIC_INTERNAL_ERROR",
-                hint="All else is closed; what is named here may hold files or connections.",
+                hint="Everything else is closed. What is named here may still hold files"
+                " or connections.",
             ) from next(iter(failures.values()))
 
     def __enter__(self) -> Engine:
@@ -362,7 +363,7 @@ class Engine:
         as_of = "" if version is None else f" FOR VERSION AS OF BIGINT '{version}'"
         result = self.run(f"SELECT * FROM {name}{as_of}")
         if result.table is None:
-            raise RuntimeError(f"A query of {name} gave no rows")
+            raise RuntimeError(f"A query of {name} returned no rows")
         return result.table
 
     def full_name(self, name: str) -> TableName:
@@ -553,7 +554,7 @@ class Engine:
             if by != comparison and names is not None:
                 raise RowMergeError.invalid(
                     f"A comparison of {by} takes no {comparison}",
-                    hint=f"Leave {comparison} out, or pass by='{comparison}'.",
+                    hint=f"Omit {comparison}, or pass by='{comparison}'.",
                 )
         if by == CATALOGS:
             self._session.check_open()

@@ -18,20 +18,19 @@ from rowmerge_nb.base.names import nearest
 from rowmerge_nb.engine.api.statement_options import STATEMENT_OPTIONS, Option
 
 _OF_CELLS: Final = (
+    Option("Keep the result in this variable and also show it.", "output", takes="NAME", short="o"),
     Option(
-        "Keep the result in this variable as well as showing it.", "output", takes="NAME", short="o"
-    ),
-    Option(
-        "Show the plan and run nothing: drawn in HTML, as text in fragments, as Trino prints it.",
+        "Show the plan and run nothing: as an HTML drawing, or as text in fragments,"
+        " as Trino prints it.",
         "explain",
         choices=("text", "dot", "json", "svg"),
         assumed="text",
         page="trino-differences.md#plans",
     ),
     Option(
-        "The parts of the report to show: outcome, check, clauses, plan, pages, stored, calls,"
-        " diff, journeys, near, words, verdicts; or short, rows, learn, connector, all, each of"
-        " which is several parts.",
+        "The parts of the report to show: outcome, check, clauses, plan, pages,"
+        " stored, calls, diff, journeys, near, words, verdicts; or short, rows, learn,"
+        " connector or all, which combine several parts.",
         "show",
         takes="PART,PART",
         is_setting=True,
@@ -39,14 +38,13 @@ _OF_CELLS: Final = (
         unset="the usual parts",
     ),
     Option(
-        "Show the explorer beneath the report: rows are followed step by step, and what becomes of"
-        " them can be guessed.",
+        "Show the explorer below the report: follow rows step by step, or predict their outcomes.",
         "explore",
         page="explorer.md",
     ),
     Option(
-        "Show the explorer with hidden outcomes, so that they are guessed first, and fold the report"
-        " below it.",
+        "Show the explorer with hidden outcomes to predict them first, and fold the"
+        " report below it.",
         "predict",
         page="explorer.md",
     ),
@@ -65,9 +63,9 @@ _OF_CELLS: Final = (
         page="compare.md#two-ways-side-by-side",
     ),
     Option(
-        "Run a statement that reads changes over a grid of stores, layouts and changes, in a temporary"
-        " folder, and show what each writes, reads and leaves; values are share=0.01,0.1"
-        " store=delta,hive seconds=60 and so on.",
+        "Run a statement that reads changes over a grid of stores, layouts and"
+        " changes, in a temporary folder, and show what each writes, reads and leaves; values"
+        " are, for example, share=0.01,0.1 store=delta,hive seconds=60.",
         "lab",
         takes="'NAME=VALUE,VALUE ...'",
         assumed="",
@@ -83,9 +81,9 @@ _OF_CELLS: Final = (
         page="lab.md#a-layout-from-statements",
     ),
     Option(
-        "Evaluate the statement on its target as it was before, and compare what it leaves with"
-        " what another engine has committed; nothing is written. States are versions, snapshots,"
-        " tags, write ids or moments; without AFTER the table as it is.",
+        "Evaluate the statement on its target as it was before, and compare its"
+        " result with what another engine committed; nothing is written. States are versions,"
+        " snapshots, tags, write ids or timestamps; without AFTER, the current table.",
         "audit",
         takes="BEFORE..AFTER",
         page="audit.md",
@@ -120,26 +118,25 @@ _OF_CELLS: Final = (
         default=True,
     ),
     Option(
-        "How many rows of a query are shown.",
+        "The number of rows of a query to show.",
         "max-rows",
         has_flag=False,
         is_setting=True,
         default=60,
     ),
     Option(
-        "With the command doctor: list what dead processes have left behind in the stores of all"
-        " catalogs.",
+        "With the command doctor: list what dead processes left behind in the stores"
+        " of all catalogs.",
         "orphans",
         page="stores-leftovers.md#leftovers",
     ),
     Option(
-        "With the command doctor and --orphans: remove it; what belongs to living statements"
-        " stays.",
+        "With the command doctor and --orphans: remove it. Files of running statements are kept.",
         "remove",
     ),
     Option(
-        "With the command doctor: make the cache of classes with which Java starts with half the"
-        " work; takes a minute.",
+        "With the command doctor: create the class cache, with which Java starts in"
+        " half the processor time; takes a minute.",
         "prepare",
     ),
     Option(
@@ -159,12 +156,10 @@ SETTINGS: Final = tuple(option for option in ALL_OPTIONS if option.is_setting)
 
 COMMANDS: Final[Mapping[str, str]] = {
     "tables": "the tables of all catalogs, with their columns, rows and paradigm",
-    "connect": "adds a STORE as a catalog: iceberg warehouse/ AS ice; alone lists the catalogs",
-    "undo": "takes back the last change: of a TABLE, or of the one that was changed last",
+    "connect": "adds a STORE as a catalog: iceberg warehouse/ AS ice; alone, lists the catalogs",
+    "undo": "undoes the last change: of a TABLE, or of the table that was changed last",
     "doctor": "what is installed, which Java was found, and whether Spark starts",
-    "translate": (
-        "a statement of another engine in Trino's words: delta MERGE INTO ...; %%merge too"
-    ),
+    "translate": ("translates another engine's statement: delta MERGE INTO ...; %%merge too"),
     "options": "the options, their values now, and their defaults",
     "help": "all options and commands",
 }
@@ -240,14 +235,14 @@ def parse_line(line: str) -> MagicUse:
     while rest and not STATEMENT.match(rest):
         if assigned := re.match(r"(\w+)\s*<<\s*", rest):
             if quiet_name:
-                _refuse("<< is there twice", "A result is kept in one variable")
+                _refuse("<< occurs twice", "A result is kept in only one variable")
             quiet_name = _variable("<<", assigned[1])
             rest = rest[assigned.end() :]
         elif rest.startswith("-"):
             word, rest = _next_word(rest)
             option, inline_value = _option(word)
             if option.name in values:
-                _refuse(f"--{option.name} is there twice", "Leave one of them out")
+                _refuse(f"--{option.name} occurs twice", "Remove one of them")
             value, rest = _value(option, inline_value, rest)
             values[option.name] = value
         else:
@@ -260,7 +255,7 @@ def _check_name_last(rest: str) -> None:
     if match := re.match(r"(\w+)\s+(-[^<]*?)\s*<<", rest):
         name, options = match.groups()
         _refuse(
-            f"{name} and << belong together, behind the options",
+            f"{name} and << must follow the options together",
             f"Write %%merge {options} -o {name}, or %%merge {options} {name} << to show nothing",
         )
 
@@ -274,9 +269,8 @@ def states_of(text: str) -> tuple[int | str | dt.date, int | str | dt.date | Non
     before, dots, after = text.partition("..")
     if not dots or not before or ".." in after:
         _refuse(
-            f"--audit needs two states, and got '{text}'",
-            f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the table as it"
-            " is now",
+            f"--audit needs two states but got '{text}'",
+            f"Write --audit BEFORE..AFTER, or --audit {before or 'BEFORE'}.. for the current table",
         )
     return _state(before), _state(after) if after else None
 
@@ -309,7 +303,7 @@ def lab_arguments(text: str) -> dict[str, Any]:
         if not equals:
             _refuse(f"--lab cannot be '{word}'", "Write NAME=VALUE, such as share=0.01,0.1")
         if name in arguments or name in grid:
-            _refuse(f"--lab has {name} twice", "Leave one of them out")
+            _refuse(f"--lab has {name} twice", "Remove one of them")
         if name in {"rows", "seconds", "key", "results"}:
             arguments[name] = value if name in {"key", "results"} else _lab_value(value)
         else:
@@ -376,7 +370,7 @@ def _option(word: str) -> tuple[Option, str | None]:
 def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, str]:
     if not option.values:
         if inline_value is not None:
-            _refuse(f"--{option.name} takes no value, and got '{inline_value}'")
+            _refuse(f"--{option.name} takes no value but got '{inline_value}'")
         return "true", rest
     if inline_value is None:
         word, after = _next_word(rest)
@@ -425,7 +419,7 @@ def _value(option: Option, inline_value: str | None, rest: str) -> tuple[str, st
 
 def _variable(where: str, name: str) -> str:
     if not name.isidentifier() or iskeyword(name):
-        _refuse(f"{where} needs the name of a Python variable, and got '{name}'")
+        _refuse(f"{where} needs the name of a Python variable but got '{name}'")
     return name
 
 
@@ -449,12 +443,11 @@ def _help_lines() -> Iterator[str]:
         yield f"      {option.meaning}"
     yield ""
     yield (
-        "NAME << keeps the result in a variable and shows nothing; _merge always holds the last"
-        " result, failed ones too."
+        "NAME << keeps the result in a variable and shows nothing. _merge holds the last result."
     )
     yield (
-        "{{ expression }} inserts the value of a Python expression. DataFrames of the notebook are"
-        " sources by their names."
+        "{{ expression }} inserts the value of a Python expression. DataFrames of the"
+        " notebook are sources under their names."
     )
     yield (
         "%config MergeMagic sets defaults for all cells, as does the table [tool.rowmerge_nb] of"

@@ -51,18 +51,18 @@ def parse_connect(text: str) -> ConnectLine:
     try:
         words = shlex.split(text)
     except ValueError as error:
-        _refuse(f"The words behind %merge connect cannot be read: {error}", _form_hint())
+        _refuse(f"The arguments of %merge connect cannot be read: {error}", _form_hint())
     at = next((i for i, word in enumerate(words) if word.startswith("-")), len(words))
     behind = parse_line(shlex.join(words[at:]))
     if behind.rest or behind.quiet_name:
-        _refuse(f"'{masked(behind.rest)}' stands behind the options", "Write options last.")
+        _refuse(f"'{masked(behind.rest)}' follows the options", "Write options last.")
     if excess := sorted(set(behind.values) - _ALLOWED):
-        _refuse(f"--{excess[0]} and %merge connect do not go together", f"Omit --{excess[0]}.")
+        _refuse(f"--{excess[0]} and %merge connect cannot be combined", f"Omit --{excess[0]}.")
     words = words[:at]
     name = None
     if any(word.lower() == "as" for word in words):
         if len(words) < 2 or words[-2].lower() != "as":
-            _refuse("AS is followed by one name, at the end", _form_hint())
+            _refuse("AS must be at the end, followed by one name", _form_hint())
         name, words = words[-1], words[:-2]
     line = ConnectLine(name=name, options=behind.values)
     for index, word in enumerate(words):
@@ -94,7 +94,7 @@ def request_of(line: ConnectLine, *, ask: bool) -> ConnectionRequest:
     properties: dict[str, Any] = {}
     for name, key, text in line.properties:
         if name in properties and not key:
-            _refuse(f"The property '{name}' is there twice", "Leave one of them out.")
+            _refuse(f"The property '{name}' occurs twice", "Remove one of them.")
         value = _typed(factory, name, text)
         if key:
             properties.setdefault(name, {})[key] = value
@@ -127,7 +127,7 @@ def _ask(line: ConnectLine) -> str:
     except Exception as error:
         # Nothing can be typed in a notebook that a program runs.
         raise RowMergeError.invalid(
-            f"Nothing can be typed here: {error}",
+            f"The password cannot be typed here: {error}",
             hint="Set PGPASSWORD, write ~/.pgpass, or write password='${ENV:NAME}'.",
         ) from error
     if not password:
@@ -201,7 +201,7 @@ def password_notice(shell: InteractiveShell, secrets: set[str]) -> str:
     history = (
         "IPython's history shows it as ***."
         if is_masked
-        else "The file of IPython's history could not be changed and has it."
+        else "The file of IPython's history could not be changed and still contains it."
     )
     if new_cell and getattr(shell, "kernel", None) is not None:
         shell.set_next_input(new_cell, replace=True)

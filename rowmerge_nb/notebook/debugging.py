@@ -71,8 +71,8 @@ def connectors_error(error: RowMergeError) -> tuple[BaseException | None, str]:
         return (
             None,
             (
-                f"The call failed in a task, and cannot be made again here: {why}. Run the cell"
-                " again with --record FILE."
+                f"The call failed in a task and cannot be repeated here: {why}. Run"
+                " the cell again with --record FILE."
             ),
         )
     below = error.__context__
@@ -96,17 +96,17 @@ def _replayed(
         outcome = replay(record, recording.connector, **worker)
     except Exception as problem:  # noqa: BLE001 - it is told
         why = message_of(problem)
-        return None, f"{call} failed in a task, and cannot be made again here: {why}"
+        return None, f"{call} failed in a task and cannot be repeated here: {why}"
     if outcome.error is None:
         notes = "".join(f"\nNote: {notice}" for notice in outcome.notices)
         return (
             None,
             (
-                f"{call} failed in a task, and does not fail when it is made again"
+                f"{call} failed in a task but does not fail when it is repeated"
                 f" here.\n{headline(outcome)}{notes}"
             ),
         )
-    return outcome.error, f"{call}, made again in this process with the pages that were recorded:"
+    return outcome.error, f"{call}, repeated in this process with the recorded pages:"
 
 
 def _is_foreign(error: BaseException) -> bool:

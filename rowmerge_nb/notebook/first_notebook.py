@@ -23,8 +23,8 @@ _EXAMPLE: Final = (
     'news = pd.DataFrame({"customer": ["Aaron", "Bill", "Ed"], "purchases": [6, 9, 7]})',
 )
 _QUESTION: Final = (
-    "Click a row in the explorer: it shows why a clause took the row, and what became of it. Then"
-    " change the statement, and run the cell again. `%merge undo` takes the change back."
+    "Click a row in the explorer to see which clause took it, why, and the outcome."
+    " Then change the statement, and run the cell again. `%merge undo` undoes the change."
 )
 _KERNEL: Final = {"name": "python3", "display_name": "Python 3 (ipykernel)", "language": "python"}
 """Without it, JupyterLab asks for a kernel first."""
@@ -91,8 +91,8 @@ def _own(files: Sequence[Path]) -> tuple[list[str], str, str]:
     if not set(frames[0].columns) & set(frames[1].columns):
         raise SystemExit(
             f"The files have no column in common. {files[0].name} has"
-            f" {_listed(frames[0])}; {files[1].name} has {_listed(frames[1])}. Give the columns one"
-            " header in both files, and start again."
+            f" {_listed(frames[0])}; {files[1].name} has {_listed(frames[1])}. Use the same"
+            " column headers in both files, and start again."
         )
     return lines, _check_words(files, frames), merge_cell(frames[0], frames[1])
 
@@ -224,13 +224,13 @@ def _check_words(files: Sequence[Path], frames: Sequence[pd.DataFrame]) -> str:
         if key is not None and not frame[key].is_unique
     ]
     words = (
-        f"`mine` has the rows of {files[0].name}, `news` those of {files[1].name}. Check the key"
-        " behind `ON` before you run the MERGE."
+        f"`mine` has the rows of {files[0].name}, and `news` those of {files[1].name}."
+        " Check the key after `ON` before you run the MERGE."
     )
     if repeated:
         words += (
-            f" `{key}` has values more than once in {' and '.join(repeated)}: add a column with AND,"
-            " until each row of `mine` has one partner at most."
+            f" `{key}` has values more than once in {' and '.join(repeated)}: add a"
+            " column with AND, until each row of `mine` has at most one partner."
         )
     return words
 

@@ -82,7 +82,7 @@ def with_options_behind(use: MagicUse) -> MagicUse:
     if behind.rest or behind.quiet_name:
         takes = "the name of a table, and options" if command.lower() == "undo" else "options only"
         raise RowMergeError(
-            f"'{more.strip()}' stands behind %merge {command}, which takes {takes}",
+            f"'{more.strip()}' follows %merge {command}, which takes {takes}",
             code="INVALID_ARGUMENTS",
             hint="%merge help lists the options.",
         )

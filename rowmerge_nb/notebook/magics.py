@@ -212,8 +212,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
     def _run(self, source: str, use: MagicUse, first_line: int, guard: StatementGuard) -> Any:
         if first_line > 1 and use.rest:
             raise RowMergeError.invalid(
-                f"'{use.rest}' stands behind the options; statements begin on the cell's second"
-                " line",
+                f"'{use.rest}' follows the options; statements begin on the cell's second line",
                 hint="%merge help lists the options",
             )
         parts = use.values.get("show", self.show) or None
@@ -233,7 +232,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             raise RowMergeError(
                 "The cell has no statement",
                 code="SYNTAX_ERROR",
-                hint="Write one below the line of %%merge, or behind %merge",
+                hint="Write one below the line of %%merge, or after %merge",
             )
         check_clashes(use)
         check_number_of_statements(use, len(statements))
@@ -394,7 +393,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
                 if isinstance(value, Engine) and not key.startswith("_")
             ]
             raise RowMergeError.invalid(
-                f"The variable '{name}' holds no engine",
+                f"The variable '{name}' does not hold an engine",
                 hint=(
                     f"There are: {', '.join(engines)}"
                     if engines
@@ -422,8 +421,7 @@ class MergeMagic(Magics, _Settings):  # type: ignore[misc]  # traits are made fr
             if use.has("prepare"):
                 show(
                     text_bundle(
-                        "Where there is no class cache yet, it is made now, which takes a"
-                        " minute ..."
+                        "Creating the class cache if it does not exist; this takes a minute ..."
                     )
                 )
             checks = [
@@ -650,8 +648,8 @@ def _tables_bundle(engine: Engine) -> Bundle:
     ]
     if not rows:
         return text_bundle(
-            "There are no tables yet: CREATE TABLE in a %%merge cell makes one, Engine.register"
-            " takes a DataFrame."
+            "There are no tables yet: CREATE TABLE in a %%merge cell creates one;"
+            " Engine.register registers a DataFrame."
         )
     views = sum(row[1] == "view" for row in rows)
     counts = ((len(rows) - views, "table"), (views, "view"))
@@ -692,7 +690,7 @@ def _apply_project_defaults(magic: MergeMagic) -> list[str]:
         key = name.replace("-", "_")
         if key not in traits:
             problems.append(
-                f"{_where(file)} has no option '{name}'. There are:"
+                f"{_where(file)} has no option '{name}'. Options are:"
                 f" {', '.join(sorted([*traits, CATALOGS]))}."
             )
             continue
@@ -703,7 +701,7 @@ def _apply_project_defaults(magic: MergeMagic) -> list[str]:
             magic.set_trait(key, value)
         except Exception as error:  # noqa: BLE001 - whatever a trait says of a value
             problems.append(
-                f"{_where(file)}: {name} = {value!r} is not possible, and is left out: {error}"
+                f"{_where(file)}: {name} = {value!r} is not possible and is ignored: {error}"
             )
     return problems
 

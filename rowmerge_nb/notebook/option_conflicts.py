@@ -19,13 +19,13 @@ _REPORTED: Final = (
 )
 """Options whose output a lab or a comparison of layouts does not have."""
 _CLASHES: Final[Mapping[str, Mapping[str, str]]] = {
-    "rehearse": {**_RUNS_NOTHING, "compare": "a comparison changes no table anyway"},
-    "record": dict.fromkeys((*PLANNED, "compare", "audit"), "no pages are kept of it"),
+    "rehearse": {**_RUNS_NOTHING, "compare": "a comparison never changes tables"},
+    "record": dict.fromkeys((*PLANNED, "compare", "audit"), "its pages are not kept"),
     "fault": {
         **_RUNS_NOTHING,
-        "compare": "both of its sides would have it, and neither an end",
-        "audit": "an audit calls no sink of the connector's",
-        "verify": "what fails has nothing to be verified",
+        "compare": "both of its sides would get it, and neither would finish",
+        "audit": "an audit does not call the connector's sinks",
+        "verify": "a failed statement has nothing to verify",
     },
     "lab": dict.fromkeys(_REPORTED, ""),
     "layouts": dict.fromkeys((*_REPORTED, "lab"), ""),
@@ -50,9 +50,9 @@ def check_clashes(use: MagicUse) -> None:
         for other, why in excluded.items():
             if use.has(name) and use.has(other):
                 raise RowMergeError(
-                    f"--{name} and --{other} do not go together{f': {why}' if why else ''}",
+                    f"--{name} and --{other} cannot be combined{f': {why}' if why else ''}",
                     code="INVALID_ARGUMENTS",
-                    hint="Leave one of them out." if why else f"Leave --{other} out.",
+                    hint="Remove one of them." if why else f"Omit --{other}.",
                 )
 
 
@@ -60,7 +60,7 @@ def check_number_of_statements(use: MagicUse, statements: int) -> None:
     for name, what in _ALONE.items():
         if use.has(name) and statements > 1:
             raise RowMergeError(
-                f"{what}, and the cell has {statements}",
+                f"{what}, but the cell has {statements}",
                 code="INVALID_ARGUMENTS",
                 hint=f"Put the statement to {name} into a cell of its own.",
             )
@@ -68,9 +68,9 @@ def check_number_of_statements(use: MagicUse, statements: int) -> None:
 
 def refuse_with(command: str, option: str) -> NoReturn:
     raise RowMergeError(
-        f"--{option} and {command} do not go together",
+        f"--{option} and {command} cannot be combined",
         code="INVALID_ARGUMENTS",
-        hint=f"Leave --{option} out.",
+        hint=f"Omit --{option}.",
     )
 
 
@@ -89,7 +89,7 @@ def check_command_options(command: str, use: MagicUse) -> None:
             )
     if use.has("prepare") and use.has("orphans"):
         raise RowMergeError(
-            "--prepare and --orphans do not go together",
+            "--prepare and --orphans cannot be combined",
             code="INVALID_ARGUMENTS",
             hint="Run `%merge doctor` once with each.",
         )

@@ -17,7 +17,7 @@ _PARTS: Final = (
         "This page is written by `python -m rowmerge_nb.notebook.options_page > docs/options.md`; a"
         " test keeps it up to date."
     ),
-    "A cell writes options behind `%%merge`, a program passes them to `engine.run(sql, ...)`.",
+    "In a cell, write options after `%%merge`; in a program, pass them to `engine.run(sql, ...)`.",
     (
         "`%config MergeMagic.NAME = VALUE` sets a default for all cells of a notebook, by the name"
         " in the third column. The table `[tool.rowmerge_nb]` of the nearest pyproject.toml sets"

@@ -27,7 +27,7 @@ A person types longer than that. Programs that run a notebook send the next cell
 start Spark by their first statement, as without this module.
 """
 _LINE: Final = (
-    "Spark is starting in the background (%config MergeMagic.prestart = False: it does not)"
+    "Spark is starting in the background (%config MergeMagic.prestart = False prevents this)"
 )
 _OWN_SPARK: Final = re.compile(
     r"\bSpark(?:Session|Context|Conf)\b|\bpyspark\b|\bEngine\([^)]*\b(?:spark|cores)\s*="

@@ -28,8 +28,8 @@ _STEPS: Final = {
     "start Spark": "waiting for Java and Spark, which start once",
     "run": "running on Spark",
     "commit": (
-        "committing; an interrupt waits for the end, and a further one after 10 seconds ends the"
-        " wait"
+        "committing; an interrupt waits for the end, and a second one after 10"
+        " seconds ends the wait"
     ),
 }
 

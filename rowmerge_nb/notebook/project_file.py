@@ -85,7 +85,7 @@ def declared_catalogs(table: Any, file: Path) -> DeclaredCatalogs:
         return DeclaredCatalogs((), {CATALOGS: _wrong_shape(f"{CATALOGS} is no table")})
     for name, entry in table.items():
         if not isinstance(entry, Mapping) or not isinstance(entry.get("store"), str):
-            errors[name] = _wrong_shape("It is no table with a key 'store'")
+            errors[name] = _wrong_shape("It is not a table with a key 'store'")
             continue
         properties = {key: value for key, value in entry.items() if key != "store"}
         request = ConnectionRequest(

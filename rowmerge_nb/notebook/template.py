@@ -206,8 +206,8 @@ def _quoted_text(value: Any) -> str:
 
 
 _FRAME: Final = (
-    "A DataFrame is not inserted with braces: name it in the statement without them, as in USING"
-    " frame s"
+    "DataFrames are not inserted with braces: name the frame in the statement without"
+    " braces, as in USING frame s"
 )
 
 
@@ -231,8 +231,8 @@ def _literal(value: Any) -> str:
         raise _NotSqlError(_FRAME)
     if isinstance(value, Mapping):
         raise _NotSqlError(
-            f"A value of type {type(value).__name__} cannot be written as SQL; insert its values one by one, as"
-            " in {{ name['key'] }}"
+            f"A value of type {type(value).__name__} cannot be written as SQL; insert"
+            " its values individually, as in {{ name['key'] }}"
         )
     if isinstance(value, list | tuple):
         # A row within a list of rows.

@@ -49,7 +49,7 @@ class CellTransformer:
         if any(_CELL.match(other) for other in rest) and not first.startswith("%%"):
             at = next(at for at, other in enumerate(lines) if _CELL.match(other))
             raise RowMergeError.invalid(
-                f"%%merge is on line {at + 1} of its cell, and belongs on the first",
+                f"%%merge is on line {at + 1} of its cell but must be on the first",
                 hint="Put the Python code above it into a cell of its own.",
             )
         return lines
@@ -61,7 +61,7 @@ class CellTransformer:
         magic_type = "cell" if match[1] == "%%" else "line"
         if self._shell.find_magic("sql", magic_type) is None:  # type: ignore[no-untyped-call]
             raise RowMergeError.invalid(
-                f"There is no magic {match[1]}sql in this notebook",
+                f"The magic {match[1]}sql does not exist in this notebook",
                 hint=f"Write {match[1]}merge: rowmerge_nb runs queries too.",
             )
 

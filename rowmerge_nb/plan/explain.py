@@ -242,7 +242,7 @@ def _partitioning(layout: ConnectorTableLayout) -> str:
 
 def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple[str, ...]:
     if exchange is None:
-        return ("Here rows are stored by the tasks that made them: nothing is sent for it",)
+        return ("Here the tasks that make rows also store them: nothing is sent",)
     if (
         isinstance(node, MergeWriter)
         and exchange.insert_layout is None
@@ -250,8 +250,8 @@ def _placed(exchange: Exchange | None, node: MergeWriter | TableWriter) -> tuple
     ):
         return (
             (
-                "Here deleted rows go to the writer of their row id's place, so that one writer"
-                " deletes of a file"
+                "Here deleted rows go to the writer of their row id's place, so only"
+                " one writer deletes rows of a file"
             ),
         )
     return ()

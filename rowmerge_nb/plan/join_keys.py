@@ -24,9 +24,10 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.typed.expressions import Origin
 
 NO_KEYS: Final = (
-    "ON has no equality, without a subquery, of a value of the target with one of the source"
+    "ON has no equality, without a subquery, between a value of the target and a"
+    " value of the source"
 )
-SEVERAL_KEYS: Final = "ON joins by one key or by another, and no row goes to one task for both"
+SEVERAL_KEYS: Final = "ON joins by either of two keys, and no row goes to one task for both"
 
 _KEY_TYPES: Final = frozenset(
     {

@@ -184,7 +184,7 @@ def _with_value(
         raise UnprintableError(f"a correlated subquery with the aggregate {unknown}")
     default = e.replaced(value, [(part, _of_no_rows(part)) for part in aggregates])
     if not e.is_constant(default):
-        raise UnprintableError("a correlated subquery whose value for no rows is no constant")
+        raise UnprintableError("a correlated subquery whose value for no rows is not a constant")
     keys = tuple(expression for _, expression in selected.outputs)
     return replace(selected, outputs=outputs, keys=keys), None if e.is_null(default) else default
 

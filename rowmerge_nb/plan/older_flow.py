@@ -50,8 +50,8 @@ class UpdatablePageSourceScan(TableScan):
     """Reads a table by page sources that also change rows, one per split."""
 
     meaning: ClassVar[str] = (
-        "Reads the table, part by part (its splits), by page sources that later change the very"
-        " rows which they have read; the row id is the last column."
+        "Reads the table, part by part (its splits), by page sources that later"
+        " change the rows that they read; the row id is the last column."
     )
 
 
@@ -64,7 +64,7 @@ class QueryJoin(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Brings the answer of a subquery to every task, so that no row has to move."
+        "Sends the result of a subquery to every task, so that no row has to move."
     )
     source: PlanNode
     query: e.Subquery
@@ -91,8 +91,8 @@ class DeleteRows(_ChangeRows):
     """Hands the row ids of a page's remaining rows back to its page source."""
 
     meaning: ClassVar[str] = (
-        "Gives the row ids of every filtered page back to the page source that read the page:"
-        " delete_rows."
+        "Passes the row ids of every filtered page back to the page source that read"
+        " the page: delete_rows."
     )
 
     @property
@@ -110,8 +110,8 @@ class UpdateRows(_ChangeRows):
     """
 
     meaning: ClassVar[str] = (
-        "Gives new values and row ids of every page back to the page source that read the page:"
-        " update_rows."
+        "Passes new values and row ids of every page back to the page source that"
+        " read the page: update_rows."
     )
     columns: tuple[ColumnHandle, ...]
     channels: tuple[int, ...]
@@ -273,8 +273,8 @@ class _Planner:
             self.printer.text(tree, condition=condition)
         except UnprintableError as error:
             refusal = AnalysisError.unsupported(
-                f"The flow 'updatable' computes on pages, where {error} is not known to mean what"
-                " it means in Trino",
+                f"The flow 'updatable' computes on pages, where {error} may not mean"
+                " what it means in Trino",
                 hint=MERGE_FLOW,
             )
             raise refusal.at(tree.origin.span) if tree.origin is not None else refusal from error

@@ -88,7 +88,7 @@ def _aggregate(node: n.CorrelatedJoinNode) -> PlanNode:
         projections.append(query)
         query = query.source
     if not isinstance(query, n.AggregateNode) or query.keys:
-        raise UnprintableError("a correlated subquery that is no aggregate")
+        raise UnprintableError("a correlated subquery that is not an aggregate")
     rows, keys = _keyed(query.source, node.correlation)
     # A row without a partner has NULL instead of a count.
     counts = {

@@ -66,7 +66,7 @@ def form_of(
             PagePrinter().text(tree, condition=is_condition)
             _check_sizes(tree, settings.key_rows, bound)
         except UnprintableError as error:
-            return PhysicalForm(f"pages cannot be asked for {error}")
+            return PhysicalForm(f"pages do not support {error}")
     target, source = rows
     if join is None:
         return PhysicalForm(many_tasks=target is None or target > settings.small_rows)
@@ -106,8 +106,9 @@ def _partitioned_if_cheaper(
         return None
     return PhysicalForm(
         partitioned=(
-            f"the target has {target:,} rows, not over {TARGET_ROWS} times the {source:,} of the"
-            " source, and a task is faster with the rows of its keys than with all of the source"
+            f"the target has {target:,} rows, not over {TARGET_ROWS} times the"
+            f" {source:,} of the source, and a task is faster with the rows of its keys than"
+            " with the whole source"
         )
     )
 
@@ -116,7 +117,7 @@ def _by_source(
     join: Join, target: int | None, source: int | None, settings: RuleSettings
 ) -> PhysicalForm:
     if source is None:
-        unknown = "nobody knows how large the source is"
+        unknown = "the size of the source is unknown"
         # For few rows, Spark writes fewer files, since it counts them first.
         few = target is not None and target <= settings.small_rows
         return PhysicalForm(unknown) if few else PhysicalForm(partitioned=unknown)
@@ -141,8 +142,8 @@ def _by_source(
         return PhysicalForm(many_tasks=True)
     return PhysicalForm(
         partitioned=(
-            f"the source, about {size >> 20} MiB, is not {how} every task: that is done up to"
-            f" {limit >> 20} MiB ({option})"
+            f"the source, about {size >> 20} MiB, is not {how} every task: the limit"
+            f" is {limit >> 20} MiB ({option})"
         )
     )
 
@@ -184,9 +185,10 @@ def _check_sizes(tree: Typed, most: int, bound: Callable[[Subquery], int | None]
         elif query.kind == "in":
             rows = bound(query)
         if rows is None or rows > most:
-            size = "of a size that nobody knows" if rows is None else f"of up to {rows:,} rows"
+            size = "of unknown size" if rows is None else f"of up to {rows:,} rows"
             raise UnprintableError(
-                f"a list {size}: a subquery's is sent to every task up to {most:,} rows (key_rows)"
+                f"a list {size}: the result of a subquery is sent to every task up to"
+                f" {most:,} rows (key_rows)"
             )
 
 

@@ -101,7 +101,9 @@ def _check_comparison(term: Typed, sides: JoinSides) -> None:
         or is_float(operands[0].type)
         or not all(sides.on_first(operand) or sides.on_second(operand) for operand in operands)
     ):
-        raise UnprintableError("an outer join with a condition that is no comparison of its sides")
+        raise UnprintableError(
+            "an outer join with a condition that is not a comparison of its sides"
+        )
 
 
 def joined(node: PlanNode) -> PlanNode:

@@ -167,7 +167,7 @@ class _Texts:
     def node(self, node: PlanNode) -> str:
         symbols = [symbol.name.lower() for symbol in node.outputs]
         if len(set(symbols)) < len(symbols):
-            raise UnprintableError("columns whose names differ by the case of letters alone")
+            raise UnprintableError("columns whose names differ only in case")
         for symbol in node.outputs:
             check_carried(symbol.type)
         match node:

@@ -75,8 +75,8 @@ class TableScan(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Reads the table, part by part (its splits); a merge target also gives the row id of every"
-        " row."
+        "Reads the table, part by part (its splits); a merge target also returns the"
+        " row id of every row."
     )
     table: TableBinding
     columns: tuple[ColumnHandle, ...]
@@ -192,8 +192,7 @@ class AssignUniqueId(PlanNode):
     """Numbers the target rows (design documents, "Detecting duplicate matching target rows")."""
 
     meaning: ClassVar[str] = (
-        "Numbers the target rows, so that two matches of one row can be told from matches of two"
-        " rows."
+        "Numbers the target rows to distinguish two matches of one row from matches of two rows."
     )
     source: PlanNode
     symbol: Symbol
@@ -343,8 +342,8 @@ class DeleteProject(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Gives the writer what tells a row to delete: its row id, and the columns that decide on"
-        " its writer."
+        "Passes to the writer what identifies a row to delete: its row id, and the"
+        " columns that select its writer."
     )
     source: PlanNode
     layout: PageLayout
@@ -445,9 +444,10 @@ class MarkDistinct(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Marks by is_distinct = 0 the rows of a pair (unique_id, case_number) that comes more than"
-        " once (in pages of era current all but the first): one WHEN clause, or none, has a target"
-        " row twice. Rows without a target row have no unique_id and are exempt."
+        "Marks by is_distinct = 0 the rows of a pair (unique_id, case_number) that"
+        " occurs more than once (in pages of era current, all but the first): one WHEN"
+        " clause, or none, matched a target row twice. Rows without a target row have no"
+        " unique_id and are exempt."
     )
     source: PlanNode
     keys: tuple[Symbol, ...]
@@ -463,8 +463,8 @@ class DuplicateCheck(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Fails the statement where a target row is matched more than once in a way that the rule"
-        " forbids."
+        "Fails the statement if a target row is matched more than once in a way that"
+        " the rule forbids."
     )
     source: PlanNode
     rule: RepeatedMatches = RepeatedMatches.TRINO
@@ -480,7 +480,7 @@ class MergeProcessor(PlanNode):
     """``transform_page``: turns merge rows into rows to store, by the connector's paradigm."""
 
     meaning: ClassVar[str] = (
-        "Filters out rows that change nothing, and gives each change the connector's form."
+        "Filters out rows that change nothing, and converts each change to the connector's form."
     )
     source: PlanNode
     paradigm: RowChangeParadigm
@@ -506,7 +506,7 @@ class Exchange(PlanNode):
         others: that of deleted and updated rows; ``""`` if it is the insert layout's.
     """
 
-    meaning: ClassVar[str] = "Sends each row to the writer that the connector's layout gives it."
+    meaning: ClassVar[str] = "Sends each row to the writer that the connector's layout assigns."
     source: PlanNode
     insert_layout: ConnectorTableLayout | None
     update_layout: ConnectorTableLayout | None
@@ -553,8 +553,8 @@ class MergeWriter(PlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Each writer hands its pages to a merge sink of the connector, which stores them out of"
-        " sight."
+        "Each writer passes its pages to a merge sink of the connector, which stores"
+        " them invisibly to readers."
     )
     source: PlanNode
     table: TableBinding
@@ -568,8 +568,8 @@ class TableWriter(PlanNode):
     """Hands pages to the connector's page sinks: the writer of INSERT and CREATE TABLE AS."""
 
     meaning: ClassVar[str] = (
-        "Each writer hands its pages to a page sink of the connector, which stores them out of"
-        " sight."
+        "Each writer passes its pages to a page sink of the connector, which stores"
+        " them invisibly to readers."
     )
     source: PlanNode
     table: str
@@ -583,8 +583,8 @@ class TableDelete(PlanNode):
     """Lets the connector delete the rows of a condition; no task reads or writes any."""
 
     meaning: ClassVar[str] = (
-        "The connector deletes the rows itself: it has taken the whole condition, so no row is read"
-        " here, and no sink is created."
+        "The connector deletes the rows itself: it accepted the whole condition, so"
+        " no row is read here, and no sink is created."
     )
     table: TableBinding
     text: str
@@ -595,8 +595,9 @@ class TableFinish(PlanNode):
     """Sums the row counts and hands all fragments to the connector in one call."""
 
     meaning: ClassVar[str] = (
-        "Adds up the row counts and gives all fragments to {call}, which makes one change of them. "
-        "Readers see nothing of it before the commit, and then all of it at once."
+        "Adds up the row counts and passes all fragments to {call}, which combines"
+        " them into one change. Readers see nothing of it before the commit, and then all of"
+        " it at once."
     )
     source: PlanNode
     table: str

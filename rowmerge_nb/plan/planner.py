@@ -379,7 +379,7 @@ class _MergePlanner(RowChangePlanner):
         on = self.analysis.on
         if not is_deterministic(on.tree) and not has_subquery(on.tree):
             raise ConnectorError(
-                "The ON condition may not give another value each time it is evaluated",
+                "The ON condition must return the same value each time it is evaluated",
                 hint=(
                     "Compute such a value in the source: USING (SELECT ..., random() AS r FROM"
                     " ...) s."

@@ -92,7 +92,7 @@ class TableFunctionProcessorNode(QueryPlanNode):
 
 @dataclass(frozen=True, kw_only=True)
 class RecursionStepNode(QueryPlanNode):
-    meaning: ClassVar[str] = "The rows of the step before, computed again."
+    meaning: ClassVar[str] = "The rows of the previous step, computed again."
     level: int
 
     @property
@@ -228,7 +228,7 @@ class ApplyNode(QueryPlanNode):
     """
 
     meaning: ClassVar[str] = (
-        "Asks for each row whether a query has rows, or has a value among its rows."
+        "Checks for each row whether a query has rows, or has a value among its rows."
     )
     source: PlanNode
     query: PlanNode

@@ -358,7 +358,7 @@ def _distribution(node: Join) -> str:
 _REPLICATED_SIDES = {
     "SINGLE": "the source is read in one piece",
     "PARTITIONED": "both sides go to the task of their keys",
-    "REPLICATED": "every task that reads the target gets all of the source",
+    "REPLICATED": "every task that reads the target gets the whole source",
     "AUTOMATIC": "Spark decides while it runs",
 }
 
@@ -443,7 +443,7 @@ def _(node: TableScan) -> tuple[str, ...]:
 @_details.register
 def _(node: SemiJoin) -> tuple[str, ...]:
     where = "where the rows are read" if node.key_columns else "by Spark"
-    return (f"Rows are left out {where}",)
+    return (f"Rows are skipped {where}",)
 
 
 @_details.register
@@ -460,7 +460,7 @@ def _(node: Join) -> tuple[str, ...]:
 def _(node: MarkDistinct) -> tuple[str, ...]:
     if node.exchange:
         return (f"Rows are sent by {node.keys[0].name}",)
-    return ("Here no rows are sent for it: every match of a target row is in one task anyway",)
+    return ("Here no rows are sent: all matches of a target row are in one task anyway",)
 
 
 @_details.register
@@ -506,7 +506,7 @@ def source_executed_by(node: Source | AnsweredQuery) -> str:
         )
     if node.pages is not None:
         return "Here tasks execute the query, on the pages of its one table"
-    reason = f": DuckDB has left it to Spark: {node.refusal}" if node.refusal else ""
+    reason = f": DuckDB leaves it to Spark: {node.refusal}" if node.refusal else ""
     return f"Here Spark executes the query{reason}"
 
 
@@ -524,33 +524,33 @@ def _form(node: MergeWriter | TableWriter) -> tuple[str, ...]:
     if form is None:
         return ()
     if form.by_spark:
-        return (f"What is below it is executed by Spark's operators: {form.by_spark}",)
+        return (f"Spark's operators execute the nodes below: {form.by_spark}",)
     if isinstance(node, TableWriter):
         read = (
             "the answer of the query"
             if isinstance(chain(node)[-1], AnsweredQuery)
             else "the query's table"
         )
-        return (f"What is below it runs in the tasks that read {read}, on pages",)
+        return (f"The nodes below run in the tasks that read {read}, on pages",)
     if form.partitioned:
         return (
             (
-                "What is below it runs on pages, in tasks that get the rows of both sides by their"
-                f" keys: {form.partitioned}"
+                "The nodes below run on pages, in tasks that get the rows of both"
+                f" sides by their keys: {form.partitioned}"
             ),
         )
     reading = "the tasks that read" if form.many_tasks else "the task that reads"
     if not form.many_tasks or join_of(node) is None:
-        return (f"What is below it runs in {reading} the target, on pages",)
+        return (f"The nodes below run in {reading} the target, on pages",)
     rest = (
-        "; each writer takes its own of the source rows that none has matched"
+        "; each writer takes its share of the unmatched source rows"
         if isinstance(node.source, Exchange)
         else ""
     )
     return (
         (
-            f"What is below it runs in {reading} the target, each of which gets all of the source,"
-            f" on pages{rest}"
+            f"The nodes below run in {reading} the target, each of which gets the"
+            f" whole source, on pages{rest}"
         ),
     )
 

@@ -82,8 +82,8 @@ class RuleSettings:
 
     def __post_init__(self) -> None:
         for size in ("small_rows", "key_rows", "few_tasks_rows", "packed_bytes", "one_task_bytes"):
-            checked(getattr(self, size), size, _is_size, "a whole number from 0 on")
-        usual = "a whole number from 0 on, or None for what the machine has room for"
+            checked(getattr(self, size), size, _is_size, "a whole number from 0")
+        usual = "a whole number from 0, or None for the capacity of the machine"
         checked(
             self.remote_executors,
             "remote_executors",
@@ -495,7 +495,7 @@ def insert_on_pages(plan: Output, _: RuleSettings) -> Output:
     try:
         pages, form = page_rows(chain(writer)[1:]), PhysicalForm()
     except UnprintableError as error:
-        pages, form = None, PhysicalForm(f"pages cannot be asked for {error}")
+        pages, form = None, PhysicalForm(f"pages do not support {error}")
 
     def choose(node: PlanNode) -> PlanNode:
         if isinstance(node, Source | AnsweredQuery):
@@ -537,14 +537,15 @@ def query_on_pages(plan: Output, settings: RuleSettings) -> Output:
             return replace(
                 plan,
                 form=PhysicalForm(
-                    "its executors may run on other machines, and read more at a time than this one"
+                    "its executors may run on other machines and read more at a time"
+                    " than this machine"
                 ),
             )
         pages = page_query(plan.source)
         source = replace(plan.source, by_spark=False, planned=pages.root)
         return replace(plan, form=PhysicalForm(), pages=pages, source=source)
     except UnprintableError as error:
-        return replace(plan, form=PhysicalForm(f"pages cannot be asked for {error}"))
+        return replace(plan, form=PhysicalForm(f"pages do not support {error}"))
 
 
 ANSWER_SOURCE: Final = "answer_source"

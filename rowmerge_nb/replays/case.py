@@ -102,7 +102,7 @@ def _with_rows(
         return replace(record, pages=handed_pages, rows=_batch(values, record.schema))
     except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
         raise RowMergeError.invalid(
-            "The values do not make pages of the columns"
+            "The values do not form pages of the columns"
             f" {', '.join(f'{c.name} {c.type}' for c in record.columns)}: {error_text(error)}",
             hint="A row has a value for every column.",
         ) from error
@@ -121,8 +121,8 @@ def _page(record: Record, rows: Sequence[Sequence[Any]], count: int) -> pa.Recor
             )
         if index is not None and not (type(index) is int and 0 <= index < count):
             raise RowMergeError.invalid(
-                f"Row {index!r} of the target is not there: it has {count}, counted from 0",
-                hint="Give the place of a row, or None for a row to insert.",
+                f"Row {index!r} of the target does not exist: it has {count}, counted from 0",
+                hint="Pass the index of a row, or None for a row to insert.",
             )
         if record.row_id is None:
             page_rows.append([*values])

@@ -54,7 +54,8 @@ def checked_port(port: int | None) -> int | None:
         except OSError as error:
             raise RowMergeError.invalid(
                 f"Port {port} of this machine cannot be used: {error.strerror or error}",
-                hint=f"End what listens there, or pass another port: debug={port % _LAST_PORT + 1}.",
+                hint="Stop the program that listens there, or pass another port:"
+                f" debug={port % _LAST_PORT + 1}.",
             ) from error
     return port
 
@@ -63,7 +64,7 @@ def checked_connector(connector: Connector) -> JavaDebugging:
     if isinstance(connector, JavaDebugging):
         return connector
     raise RowMergeError.unsupported(
-        f"debug is for connectors in Java, and {type(connector).__name__} is in Python",
+        f"debug is for connectors in Java, but {type(connector).__name__} is in Python",
         hint="Omit debug, and put breakpoint() into the connector: a replay runs in this process.",
     )
 

@@ -67,7 +67,7 @@ def _checked_plugin(result: Replay) -> PluginFacts:
     hint = "Write a test in Python: to_test('test_shop.py')."
     if result.record.flow is Flow.UPDATABLE:
         raise RowMergeError.unsupported(
-            "A test in Java has the calls of merge sinks, and the record is of the older flow",
+            "A test in Java has calls of merge sinks, but the record is of the older flow",
             hint=hint,
         )
     if result.make_table is not None:
@@ -88,8 +88,7 @@ def _checked_plugin(result: Replay) -> PluginFacts:
         )
     if result.plugin is None:
         raise RowMergeError.unsupported(
-            f"{result.origin.name} has started no plugin of Trino, so a test in Java has nothing to"
-            " call",
+            f"{result.origin.name} started no Trino plugin, so a test in Java has nothing to call",
             hint=hint,
         )
     return result.plugin
@@ -131,7 +130,7 @@ def _variables(result: Replay, facts: PluginFacts, *, expect_error: bool) -> dic
     count = sum(map(_size, [rows, expected_rows, pages]))
     if count > MOST_VALUES:
         raise RowMergeError.invalid(
-            f"A test in Java with {written_number(count)} values in it is not written",
+            f"A test in Java with {written_number(count)} values is too large",
             hint="Shrink the replay first: replay.shrink().to_test(...).",
         )
     return {

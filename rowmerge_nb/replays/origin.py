@@ -41,8 +41,8 @@ class ReplayOrigin:
             raise RowMergeError.invalid(
                 f"connector is of type {type(source).__name__}, which is not possible",
                 hint=(
-                    "Give a connector, a class or function that makes one, or its name:"
-                    " 'shop:make_connector'."
+                    "Pass a connector, a class or function that creates one, or its"
+                    " name: 'shop:make_connector'."
                 ),
             )
         return cls(source)
@@ -102,9 +102,9 @@ class ReplayOrigin:
             connector = self.source(*([] if own_folder is None else [own_folder]))
             if not isinstance(connector, Connector):
                 raise RowMergeError.invalid(
-                    f"{self.name} gave {type(connector).__name__}; it gives a"
-                    " rowmerge_nb.Connector",
-                    hint="Give a class or a function that makes a connector.",
+                    f"{self.name} returned {type(connector).__name__}; it must return"
+                    " a rowmerge_nb.Connector",
+                    hint="Pass a class or a function that creates a connector.",
                 )
             try:
                 yield connector, own_folder
@@ -116,7 +116,7 @@ class ReplayOrigin:
 def _imported(text: str) -> Any:
     module, _, name = text.partition(":")
     hint = (
-        "Give 'module:name' of a class or function that makes a connector, such as"
+        "Pass 'module:name' of a class or function that creates a connector, such as"
         " 'shop:make_connector'."
     )
     if not module or not name.isidentifier():

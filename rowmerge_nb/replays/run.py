@@ -136,8 +136,8 @@ class Replay:
             raise RowMergeError.unsupported(
                 "No call failed in this replay, so there is no line to stop at",
                 hint=(
-                    "Put breakpoint() into the connector, and replay the record again: it works in"
-                    " this process."
+                    "Put breakpoint() into the connector, and replay the record"
+                    " again: the replay runs in this process."
                 ),
             )
         from rowmerge_nb.replays.debugging import debugger_at
@@ -290,7 +290,7 @@ def _selection(
     number = writer if writer is not None else split
     if writer is not None and split is not None:
         raise RowMergeError.invalid(
-            "writer and split do not go together",
+            "writer and split cannot be combined",
             hint="Give one of them.",
         )
     if number is None:
@@ -303,7 +303,8 @@ def _selection(
         return (), steps[0]
     if name != record.worker:
         raise RowMergeError.invalid(
-            "A record of the older flow has no writers: page sources changed what they had read",
+            "A record of the older flow has no writers: page sources changed the rows"
+            " that they read",
             hint=f"Give split=, one of {_listed(record.writers)}.",
         )
     if number not in record.writers:
@@ -425,7 +426,7 @@ class _Run:
             if result.error is not None:
                 raise _CallError(result.error, result.step, number)
         if record.every > 1:
-            self.notices.append(f"The record is a sample: of {record.every} rows one was kept")
+            self.notices.append(f"The record is a sample: one row of {record.every} was kept")
         if self.initial.call == "finish":
             return False
         return self._finish(statement, table, places)
@@ -458,7 +459,7 @@ class _Run:
             row_id = statement.begin_merge(updated if record.era is Era.CURRENT else None)
             if record.paradigm not in {"", statement.paradigm.name}:
                 self.notices.append(
-                    f"The pages are of {record.paradigm}, and the connector works by"
+                    f"The pages are of {record.paradigm}, but the connector uses"
                     f" {statement.paradigm.name}"
                 )
             read = statement.rows(statement.merge_handle.get_table_handle(), row_id)
@@ -537,8 +538,9 @@ class _Run:
         record, connector = self.record, self.connector
         if connector.commits_in_finish and not self.prepared.is_own:
             self.notices.append(
-                f"{self.initial.call} was not called: the connector commits in it, and the table is"
-                " not the replay's own. Give what makes a connector, and not a connector."
+                f"{self.initial.call} was not called: the connector commits in it, and"
+                " the table does not belong to the replay. Pass a function that creates a"
+                " connector instead of a connector."
             )
             return False
         fragments = [fragment for work in self.works for fragment in work.fragments]
@@ -558,9 +560,9 @@ class _Run:
             return False
         if not self.prepared.is_own:
             self.notices.append(
-                "The rows that are left were not looked at: the connector shows them after the"
-                " commit, and the table is not the replay's own. Give what makes a connector, and"
-                " not a connector."
+                "The resulting rows were not checked: the connector shows them after"
+                " the commit, and the table does not belong to the replay. Pass a function"
+                " that creates a connector instead of a connector."
             )
             return False
         statement.commit()
@@ -577,7 +579,7 @@ def _no_keyboard(quit_: bdb.BdbQuit) -> RowMergeError:
     frame = own_frame(quit_)
     where = f" in {frame.filename}, line {frame.lineno}," if frame is not None else ""
     error = RowMergeError.unsupported(
-        f"breakpoint(){where} cannot stop here: nothing can be typed into this process",
+        f"breakpoint(){where} cannot stop here: this process has no keyboard",
         hint="Replay it in a notebook, in a terminal, or in a test by pytest -s.",
     )
     error.__cause__ = quit_

@@ -35,11 +35,11 @@ def headline(result: Replay) -> str:
             ),
             result.call,
         )
-        return f"{what}: no call failed up to {last}; the rows that are left were not compared"
+        return f"{what}: no call failed up to {last}; the resulting rows were not compared"
     if result.agrees:
-        return f"{what}: no call failed, and the rows that are left are those that must be"
+        return f"{what}: no call failed, and the resulting rows are correct"
     parts = []
-    for rows, word in ((result.missing, "missing"), (result.extra, "there that must not be")):
+    for rows, word in ((result.missing, "missing"), (result.extra, "unexpected")):
         if rows is not None and rows.num_rows:
             parts.append(
                 f"{plural(rows.num_rows, 'row')} {'is' if rows.num_rows == 1 else 'are'} {word}"
@@ -62,7 +62,7 @@ def _lines(result: Replay) -> Iterator[str]:
     if result.error is not None:
         yield ""
         yield result.traceback.rstrip()
-    for title, rows in (("Missing:", result.missing), ("There, and must not be:", result.extra)):
+    for title, rows in (("Missing:", result.missing), ("Unexpected:", result.extra)):
         if rows is not None and rows.num_rows:
             yield ""
             yield title

@@ -60,8 +60,8 @@ def shrunk(failing: Replay, seconds: float) -> Replay:
         raise RowMergeError.unsupported(
             "This replay does not fail, so there is nothing to shrink",
             hint=(
-                "A record of all pages, replayed on what makes a connector, compares the rows that"
-                " are left as well."
+                "A record of all pages, replayed on a function that creates a"
+                " connector, also compares the resulting rows."
             ),
         )
     over = ""
@@ -71,7 +71,7 @@ def shrunk(failing: Replay, seconds: float) -> Replay:
             for step in (_whole_pages, _page_rows, _target_rows, _whole_pages, _columns, _values):
                 step(trial)
         except _TimeIsUpError:
-            over = f"; after {seconds:g} seconds it was not finished"
+            over = f"; it was not finished after {seconds:g} seconds"
     before, after = _sizes(failing.record), _sizes(trial.best.record)
     tries = f"in {plural(trial.tries, 'replay')}{over}"
     notice = (

@@ -62,7 +62,7 @@ class Prepared:
                 raise
         except Exception as error:  # noqa: BLE001 - reported as a notice: the replay is over
             return (
-                f"The table {self.name}, made for the replay, could not be dropped:"
+                f"The table {self.name}, created for the replay, could not be dropped:"
                 f" {message_of(error)}"
             )
         return ""
@@ -116,14 +116,14 @@ def prepared_table(
             return Prepared(name, has_rows=True, is_own=True)
     if existing is None:
         raise RowMergeError.unsupported(
-            f"{type(connector).__name__} has no table {name}, and none can be made: {problem}",
-            hint="Give make_table=..., a function of connector, metadata and rows.",
+            f"{type(connector).__name__} has no table {name}, and it cannot be created: {problem}",
+            hint="Pass make_table=..., a function of connector, metadata and rows.",
         )
     if is_own and _refill(connector, record, name, rows):
         return Prepared(name, has_rows=True, is_own=True)
     why = (
-        f"The table {name} of the connector has other rows than that of the record, and none can be"
-        f" made: {problem}"
+        f"The table {name} of the connector has other rows than that of the record,"
+        f" and a table cannot be created: {problem}"
     )
     return Prepared(name, has_rows=False, is_own=is_own, notice=why)
 
@@ -203,7 +203,7 @@ def _make(
     except Exception as error:  # noqa: BLE001 - whatever a connector raises here, the replay goes as far as it can without the table
         return message_of(error)
     if actual is None or not _are_in(rows, actual, whole=True):
-        return "the rows that were inserted are not those that are read"
+        return "the rows that are read differ from the inserted rows"
     return ""
 
 

@@ -66,12 +66,12 @@ def write_test(
 def _check_file(file: Path) -> None:
     if file.suffix not in {".py", ".java"} or file.is_dir():
         raise RowMergeError.invalid(
-            f"'{file}' is not the name of a file of Python or Java",
+            f"'{file}' is not the name of a Python or Java file",
             hint="Name a file such as 'test_shop.py' for pytest, or 'TestShop.java' for JUnit 5.",
         )
     if file.exists():
         raise RowMergeError.invalid(
-            f"'{file}' exists already, and to_test replaces no file",
+            f"'{file}' already exists, and to_test does not overwrite files",
             hint="Remove the file, or give the test another name.",
         )
 
@@ -87,7 +87,7 @@ def _java_text(
     for name, value in (("connector", connector), ("make_table", make_table)):
         if value is not None:
             raise RowMergeError.invalid(
-                f"{name} = {value!r} names code of Python, which a test in Java cannot call",
+                f"{name} = {value!r} names Python code, which a test in Java cannot call",
                 hint=f"Omit {name}.",
             )
     # Few replays are written as a test in Java.
@@ -101,9 +101,9 @@ def _reference(result: Replay, connector: str | None) -> str:
         origin = ReplayOrigin.of(connector)
         if not origin.is_own:
             raise RowMergeError.invalid(
-                f"connector = {connector!r} is a connector, which would be changed by every run of"
-                " the test",
-                hint="Give what makes one: a class, or a function without arguments.",
+                f"connector = {connector!r} is a connector, which every run of the"
+                " test would change",
+                hint="Pass a class that creates one, or a function without arguments.",
             )
         return connector
     reference = result.origin.reference
@@ -112,8 +112,8 @@ def _reference(result: Replay, connector: str | None) -> str:
             f"A file cannot import {result.origin.name}: it is a connector itself, or was defined"
             " in a notebook or within a function",
             hint=(
-                "Put the lines of the connector into a file, such as shop.py, with a function `def"
-                " make_connector(): return ShopConnector()`, and give"
+                "Put the connector's code into a file, such as shop.py, with a"
+                " function `def make_connector(): return ShopConnector()`, and pass"
                 " connector='shop:make_connector'."
             ),
         )
@@ -128,7 +128,7 @@ def _maker(result: Replay, make_table: str | None) -> str | None:
     if module == "__main__" or not name.isidentifier():
         raise RowMergeError.invalid(
             "A file cannot import make_table: it was defined in a notebook or within a function",
-            hint="Put it into a file, such as shop.py, and give make_table='shop:make_table'.",
+            hint="Put it into a file, such as shop.py, and pass make_table='shop:make_table'.",
         )
     return f"{module}:{name}"
 
@@ -143,7 +143,7 @@ def _text(result: Replay, connector: str, make_table: str | None, *, expect_erro
     count = record.page_rows + (record.rows.num_rows if record.rows is not None else 0)
     if count > MOST_ROWS:
         raise RowMergeError.invalid(
-            f"A test with {written_number(count)} rows in it is not written",
+            f"A test with {written_number(count)} rows is too large",
             hint="Shrink the replay first: replay.shrink().to_test(...).",
         )
     lines = list(_case_lines(record))
@@ -309,13 +309,13 @@ def _check(literal: str, record: Record) -> None:
         scope: dict[str, Any] = {"case": case, "datetime": dt, "decimal": decimal}
         exec(literal, scope)  # noqa: S102 - as above
         same = _same(scope["CASE"], record)
-        wrong = "its values are others when they are read back"
+        wrong = "its values differ when they are read back"
     except Exception as error:  # noqa: BLE001 - reported below
         same, wrong = False, error_text(error)
     if not same:
         raise RowMergeError.invalid(
             f"The rows of this replay cannot be written into a file: {wrong}",
-            hint="Save the record, and replay that in a test of yours: replay(path, ...).",
+            hint="Save the record, and replay it in your own test: replay(path, ...).",
         )
 
 

@@ -116,10 +116,10 @@ def _unexplained(audit: Audit) -> str:
         return ""
     if not audit.explanations:
         return (
-            "No known difference explains these rows: look at the other engine's statement, and at"
-            " who else has written."
+            "No known difference explains these rows: check the other engine's"
+            " statement and other writers of the table."
         )
-    return "The other rows are explained by none of the known differences."
+    return "No known difference explains the other rows."
 
 
 def _notices(audit: Audit) -> list[str]:
@@ -127,9 +127,9 @@ def _notices(audit: Audit) -> list[str]:
     if audit.repeated:
         rows = sum(pattern.rows for pattern in audit.repeated)
         sentences.append(
-            f"Several source rows match {plural(rows, 'target row')}: Trino ends such a statement,"
-            " or leaves a version of the row for each clause that fires. What each of them makes"
-            " of the row is compared."
+            f"Several source rows match {plural(rows, 'target row')}: Trino ends such"
+            " a statement, or leaves a version of the row for each clause that fires. The"
+            " result of each source row is compared."
         )
     return [*sentences, *audit.notices]
 
@@ -186,14 +186,14 @@ def _fate(row: AuditedRow) -> str:
         )
     changed = row.before and row.unexpected and row.unexpected[0] not in row.before
     sentences: Mapping[RowFate, str] = {
-        RowFate.NOT_THERE: "ought to be there, and is not",
-        RowFate.NOT_CHANGED: "ought to be changed, and is as it was",
+        RowFate.NOT_THERE: "should exist but does not",
+        RowFate.NOT_CHANGED: "should have been changed but is unchanged",
         RowFate.STILL_THERE: (
-            f"ought to be taken away, and is still there{', with other values' if changed else ''}"
+            f"should have been deleted but still exists{', with other values' if changed else ''}"
         ),
-        RowFate.TOO_OFTEN: f"is there {plural(len(row.unexpected), 'time')} too often",
-        RowFate.TOO_RARE: f"is there {plural(len(row.missing), 'time')} too rarely",
-        RowFate.NOT_ASKED_FOR: "is there, and nothing has made it",
+        RowFate.TOO_OFTEN: f"exists {plural(len(row.unexpected), 'time')} too often",
+        RowFate.TOO_RARE: f"exists {plural(len(row.missing), 'time')} too rarely",
+        RowFate.NOT_ASKED_FOR: "exists, but no clause created it",
     }
     return sentences[row.fate]
 
@@ -204,11 +204,11 @@ def _without_journey(audit: Audit, row: AuditedRow) -> tuple[str, tuple[str, ...
         return "It is not chosen", (f"WHERE is {_WORDS[row.where.answer]}{reason}.",)
     if not row.before:
         return "Nothing makes it", (
-            "No row that took part has this key, and it was not there before.",
+            "No row that took part has this key, and the table did not have it before.",
         )
     if audit.kind == "MERGE":
-        return "It stays as it was", ("No row of the source has it for a partner.",)
-    return "It stays as it was", ("The statement does not choose it.",)
+        return "It is unchanged", ("No source row matches it.",)
+    return "It is unchanged", ("The statement does not select it.",)
 
 
 def _lines(audit: Audit) -> Iterator[str]:
@@ -228,7 +228,7 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield from textwrap.wrap(f"{_share(one)}: {one.cause}: {one.sentence}.", WIDTH)
         if one.statement:
             yield from (
-                "  The table holds what this leaves, as far as these rows go:",
+                "   For these rows, the table holds the result of this statement:",
                 *_indented(one.statement),
             )
     yield from textwrap.wrap(_unexplained(audit), WIDTH)

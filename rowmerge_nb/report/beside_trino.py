@@ -64,19 +64,15 @@ def _sentence(comparison: BesideTrino) -> str:
     if comparison.first is not None:
         step = comparison.first
         return (
-            f"{query} parts from this run at {step.name}: {number_or_blank(step.our_rows)} here,"
-            f" {number_or_blank(step.trino_rows)} in Trino."
+            f"{query} diverges from this run at {step.name}:"
+            f" {number_or_blank(step.our_rows)} here, {number_or_blank(step.trino_rows)} in"
+            " Trino."
         )
     if comparison.is_failed:
-        return (
-            f"{query} beside this run; at least one of them did not end well, so that their rows"
-            " need not be the same."
-        )
+        return f"{query} and this run: at least one of them failed, so their rows may differ."
     if not compared:
-        return f"{query} beside this run; there are no rows to compare."
-    return (
-        f"{query} and this run have the same rows in all {compared} steps that both have counted."
-    )
+        return f"{query} and this run: there are no rows to compare."
+    return f"{query} and this run have the same rows in all {compared} steps that both counted."
 
 
 def _lines(

@@ -179,7 +179,7 @@ def _lines(
         table = [heads, *(list(line) for row in both for line in row.lines)]
         lines += [
             "",
-            "What transform_page makes of each row",
+            "What transform_page does with each row",
             *(line.rstrip() for line in columns_of(table, right={0})),
         ]
     lines += ["", *textwrap.wrap(why, WIDTH)] if why else []
@@ -194,7 +194,7 @@ def _lines(
         marked = any(line.side for line in plan)
         lines += [
             "",
-            f"Plan; < {sides[0].name}, > {sides[1].name}" if marked else "Plan, the same of both",
+            f"Plan; < {sides[0].name}, > {sides[1].name}" if marked else "Plan, the same for both",
         ]
         lines += [f"{line.side or ' '} {line.text}" if marked else line.text for line in plan]
     return lines

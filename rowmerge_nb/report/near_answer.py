@@ -99,12 +99,12 @@ class Near(ShownSequence[NearRow]):
             matches = alike(padded=True)
         if not matches and not matches.targets:
             raise RowMergeError.invalid(
-                f"None of the {plural(len(sources), 'source row')} without a partner that the trace"
-                f" holds is {in_words(source_row, columns)}",
+                f"No unmatched row among the {plural(len(sources), 'source row')} in"
+                f" the trace is {in_words(source_row, columns)}",
                 hint=(
-                    "result.why() has the rows with a partner. A target row is listed only if a"
-                    " source row is near to it. Of many rows without a partner, the trace keeps the"
-                    " first, and those with a near key before others."
+                    "result.why() has the rows with a partner. A target row is listed"
+                    " only if a source row is near it. If many rows have no partner, the"
+                    " trace keeps the first ones, and prefers those with a near key."
                 ),
             )
         return matches
@@ -148,7 +148,7 @@ class Near(ShownSequence[NearRow]):
             lines += counts_of(side, name) if side is not None else ()
         lines += remedy_of(self.keys)
         if self.keys.source is not None and self.keys.source.unmatched and not self.keys.letters:
-            lines.append("Keys that differ by one letter were not looked for.")
+            lines.append("Keys that differ by one letter were not searched.")
         return lines
 
     def _tables(self) -> list[tuple[str, list[str], list[list[str]]]]:
@@ -196,9 +196,9 @@ def _keys_of(trace: Trace) -> NearKeys:
         hint = "Ask it of a MERGE."
     elif trace.error is not None:
         msg = f"This MERGE failed ({trace.error.code}) before its keys were compared"
-        hint = "Its error names the cause: mend that and run the statement again."
+        hint = "Its error names the cause. Fix it and run the statement again."
     else:
-        msg = "The nearest keys of this MERGE were not searched for"
+        msg = "The nearest keys of this MERGE were not searched"
         hint = "Run it with near=True, or --near in a cell."
     raise RowMergeError.unsupported(msg, hint=hint)
 
@@ -207,7 +207,7 @@ def _title(name: str, rows: Sequence[NearRow], side: NearSide) -> str:
     title = (
         "Rows of the source without a partner"
         if name == "source"
-        else "Rows of the target without a partner that are near to a key of the source"
+        else "Rows of the target without a partner that are near a key of the source"
     )
     total = side.unmatched if name == "source" else len(rows)
     displayed = min(len(rows), MOST_SHOWN)

@@ -93,7 +93,7 @@ def verdict_lines(verdicts: Iterable[EngineVerdict]) -> list[str]:
         ["engine", "answer", "because"],
         *([verdict.engine, verdict.answer, verdict.reason] for verdict in verdicts),
     ]
-    return ["What other rules about repeated matches answer", *columns_of(grid, right=set())]
+    return ["Results of other rules for repeated matches", *columns_of(grid, right=set())]
 
 
 def _outcome(report: Report, timings: bool, first_line: int) -> list[str]:

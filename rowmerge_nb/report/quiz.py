@@ -36,7 +36,7 @@ leave ``transform_page``.
 """
 _CHANGES: Final = frozenset({Operation.UPDATE, Operation.DELETE})
 _TWICE: Final = {
-    RepeatedMatches.TRINO: "A target row may come only once to the same clause.",
+    RepeatedMatches.TRINO: "The same clause may match a target row only once.",
     RepeatedMatches.STANDARD: "A target row may be changed only once.",
 }
 _OTHER: Final = {
@@ -89,7 +89,7 @@ class Quiz(ShownSequence[Question]):
             n,
             "n",
             lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
-            "a whole number from 1 on",
+            "a whole number from 1",
         )
         checked(seed, "seed", lambda value: isinstance(value, int), "a whole number")
         if trace.kind not in ROW_CHANGES:
@@ -376,7 +376,7 @@ def _about_page(trace: Trace, journey: Journey, row: str) -> Question:
         "1": f"{journey.operation.name} is one row under {code(trace.settings.paradigm)}.",
     }
     because = reasons.get(
-        rows, "The paradigm has an update as a delete of the old row and an insert of the new one."
+        rows, "In this paradigm, an update is a delete of the old row and an insert of the new row."
     )
     return Question(
         "page", f"How many rows leave `transform_page` for {row}?", ("0", "1", "2"), rows, because
@@ -410,7 +410,9 @@ def _about_writer(trace: Trace, journey: Journey, row: str) -> Iterator[Question
     writers = sorted({writer.writer for writer in trace.writers})
     if len(writers) > 1 and len(journey.becomes) == 1 and journey.writers[0] >= 0:
         choices = tuple(f"writer {number}" for number in writers)
-        because = "Its place decides: rows of one partition or bucket go to one writer."
+        because = (
+            "Its partition or bucket decides: rows of one partition or bucket go to one writer."
+        )
         yield Question(
             "writer", f"Which writer gets {row}?", choices, f"writer {journey.writers[0]}", because
         )

@@ -103,7 +103,7 @@ class RowCheck:
             return (
                 f"Right: {plural(self._total, 'row')}, as wanted."
                 if self._total
-                else "Right: no row, as wanted."
+                else "Correct: no row, as expected."
             )
         parts = ((self.missing, "missing"), (self.unexpected, "unexpected"))
         counts = [f"{plural(rows.num_rows, 'row')} {word}" for rows, word in parts if rows.num_rows]
@@ -238,7 +238,7 @@ def _without_padding(rows: pa.Table, padded: Collection[str]) -> pa.Table:
 def _names(by: str | Iterable[str], table_columns: Mapping[str, str]) -> list[str]:
     form = "the name of a column, or a list of names"
     names = [by] if isinstance(by, str) else list(checked(by, "by", Iterable, form))
-    checked(names, "by", lambda value: len(value) > 0, "one column at least, or nothing")
+    checked(names, "by", lambda value: len(value) > 0, "at least one column, or nothing")
     for name in names:
         if str(name).lower() not in table_columns:
             raise _no_column(str(name), table_columns)
@@ -265,7 +265,7 @@ def _like(expected: pa.Table, schema: pa.Schema) -> pa.Table:
         raise _no_column(expected_columns[name], columns)
     if missing := [name for key, name in columns.items() if key not in expected_columns]:
         raise RowMergeError.invalid(
-            f"The wanted rows have no column '{missing[0]}'",
+            f"The expected rows have no column '{missing[0]}'",
             hint=f"The columns are: {', '.join(schema.names)}.",
         )
     return pa.table(
@@ -284,7 +284,7 @@ def _cast(values: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         return (values.cast(pa.string()) if texts else values).cast(field.type)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise RowMergeError.invalid(
-            f"Column '{field.name}' of the wanted rows does not fit {from_arrow(field.type)}:"
-            f" {error}",
+            f"Column '{field.name}' of the expected rows does not fit"
+            f" {from_arrow(field.type)}: {error}",
             hint="Give values of the column's type.",
         ) from error

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     Ask = Callable[[Any, Any, Mapping[str, Any]], Trace]
 
-MORE: Final = "There may be more of them: these are those that are known."
+MORE: Final = "There may be more rows: these are the known ones."
 
 
 class Why(ShownSequence[Journey]):
@@ -199,10 +199,10 @@ def _same_row(one: Journey, other: Journey) -> bool:
 
 def _none_is_like(trace: Trace, rows: str, words: str) -> RowMergeError:
     msg = f"None of the {rows} that took part is {words}"
-    hint = "Rows that WHERE has not chosen are not among them."
+    hint = "Rows that WHERE has not selected are not among them."
     if trace.kind == "MERGE":
         hint = (
-            "Values are compared as they are, and rows of the source are counted from 0. Target"
-            " rows that no row of the source matches are among them where the store keeps versions."
+            "Values are compared exactly, and rows of the source are counted from 0."
+            " Unmatched target rows are included if the store keeps versions."
         )
     return RowMergeError.invalid(msg, hint=hint)

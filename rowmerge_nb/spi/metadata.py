@@ -260,8 +260,8 @@ class ConnectorMetadata(ABC):
         raise ConnectorError(
             "This connector does not support versioned tables",
             hint=(
-                "Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they"
-                " were."
+                "Remove FOR ... AS OF: only earlier versions of tables in memory and"
+                " of Iceberg can be read."
             ),
         )
 
@@ -310,10 +310,10 @@ class ConnectorMetadata(ABC):
         Raises ConnectorError INVALID_ARGUMENTS for an unavailable version.
         """
         raise ConnectorError(
-            "This connector does not support restoring former versions of tables",
+            "This connector does not support restoring earlier versions of tables",
             hint=(
-                "Take the change back by a statement of its own: only tables in memory and of"
-                " Iceberg keep their former versions."
+                "Undo the change with another statement: only tables in memory and of"
+                " Iceberg keep earlier versions."
             ),
         )
 
@@ -567,9 +567,7 @@ class ConnectorMetadata(ABC):
 
     def create_schema(self, session: ConnectorSession, schema: str) -> None:
         """Create an empty schema."""
-        self._refuse(
-            "creating schemas", "create_schema", "SHOW SCHEMAS lists those that there are."
-        )
+        self._refuse("creating schemas", "create_schema", "SHOW SCHEMAS lists the schemas.")
 
     def drop_schema(self, session: ConnectorSession, schema: str) -> None:
         """Drop an empty schema; raises SCHEMA_NOT_EMPTY otherwise."""

@@ -303,7 +303,7 @@ def _number(argument: list[str], text: str) -> int:
 def _whole_type(tokens: list[str], text: str) -> Type:
     sql_type, rest = _read_type(tokens, text)
     if rest:
-        raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is left over")
+        raise ValueError(f"{text!r} is not a type: {' '.join(rest)!r} is extra")
     return sql_type
 
 

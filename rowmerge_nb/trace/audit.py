@@ -157,7 +157,8 @@ class Audit:
             )
         parts = [f"{plural(count, 'row')} {word}" for count, word in self._differing if count]
         return (
-            f"DIFFERS: {self.table} does not hold what this {self.kind} leaves: {', '.join(parts)}."
+            f"DIFFERS: {self.table} does not hold the rows that this {self.kind}"
+            f" leaves: {', '.join(parts)}."
         )
 
     @property

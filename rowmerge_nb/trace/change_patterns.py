@@ -105,8 +105,9 @@ def _of_others(changes: WrongChanges) -> Iterator[str]:
     count = len(changes.lost_rows)
     if _took_other_row_ids(changes):
         yield (
-            f"{plural(count, 'untouched row')} {'is' if count == 1 else 'are'} gone, and as many"
-            f" changed rows are still there: row ids were taken for other rows{_step(changes)}."
+            f"{plural(count, 'untouched row')} {'is' if count == 1 else 'are'} gone, and the same"
+            " number of changed rows still exist: row ids were mistaken for other"
+            f" rows{_step(changes)}."
         )
     elif count and count == changes.untouched:
         yield (
@@ -121,8 +122,8 @@ def _of_others(changes: WrongChanges) -> Iterator[str]:
         )
     if changes.strange and not missing and not changes.repeated:
         yield (
-            "The additional rows are neither of this statement nor were they in the table before,"
-            " as if a sink had kept rows of an earlier statement."
+            "The additional rows are neither from this statement nor were they in the"
+            " table before, as if a sink had kept rows of an earlier statement."
         )
 
 
@@ -145,7 +146,7 @@ def _of_kinds(changes: WrongChanges) -> Iterator[str]:
         and np.array_equal(changes.absent, changes.is_new)
         and np.array_equal(changes.survivors, changes.is_old)
     ):
-        yield "The table is as it was before the statement."
+        yield "The table is unchanged by the statement."
         return
     if (
         is_plain
@@ -166,13 +167,13 @@ def _of_kinds(changes: WrongChanges) -> Iterator[str]:
             and not changes.absent.any()
             and np.array_equal(changes.survivors, changes.is_old)
         ):
-            yield "All rows that the statement deletes or replaces are still there."
+            yield "All rows that the statement deletes or replaces still exist."
         elif (
             is_plain
             and not changes.survivors.any()
             and np.array_equal(changes.absent, changes.is_new)
         ):
-            yield "No new row of the statement is there."
+            yield "The table has no new row of the statement."
         return
     of_class = changes.classes == wrong_classes[0]
     name = _CLASSES[int(wrong_classes[0])]
@@ -196,17 +197,17 @@ def _fate(changes: WrongChanges, of_class: Mask, name: str) -> str:
     if altered or not changes.only_changes:
         return ""
     if doubled:
-        return "" if absent or survives else "their new rows are there too often"
+        return "" if absent or survives else "their new rows exist too often"
     if name == "deletes":
-        return "their rows are still there"
+        return "their rows still exist"
     if name == "inserts":
-        return "their rows are not there"
+        return "their rows are missing"
     if absent and survives:
-        return "their old rows are there in place of the new ones"
+        return "their old rows exist instead of the new ones"
     return (
-        "their old rows are gone, and the new ones are not there"
+        "their old rows are gone, and the new ones are missing"
         if absent
-        else "their old rows are still there beside the new ones"
+        else "their old rows still exist beside the new ones"
     )
 
 

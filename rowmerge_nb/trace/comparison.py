@@ -124,9 +124,7 @@ class Comparison:
                 " fails."
             )
         if self.same is None:
-            return (
-                f"Both ways run; whether they would leave the same rows in {target} is not known."
-            )
+            return f"Both ways run; whether they would leave the same rows in {target} is unknown."
         if not self.same:
             return (
                 f"THE RESULTS DIFFER in {_rows(sum(d.times for d in self.differences))} of"
@@ -137,7 +135,7 @@ class Comparison:
         elif self.left.rows is not None:
             end = f"would leave the same {_rows(self.left.rows.num_rows)} in {target}"
         else:
-            end = f"would take the same rows out of {target} and put the same rows in"
+            end = f"would remove the same rows from {target} and insert the same rows"
         (left, left_rows), (right, right_rows) = (
             _stored_rows(side) for side in (self.left, self.right)
         )
@@ -223,12 +221,12 @@ METRICS: Final[Mapping[str, str]] = {
     "rows stored": "positions of the pages that the connector gets, by operation",
     "bytes stored": "size of those pages",
     "writers": "sinks, or page sources that change rows",
-    "written": "files of the store, or statements to its database, that the change consists of",
+    "written": "files of the store, or statements to its database, that make up the change",
     "bytes written": "size of those files",
-    "fragments": "what they hand to the finish call",
+    "fragments": "what they pass to the finish call",
     "fragment bytes": "size of the fragments",
     "connector calls": "calls of the contract that are recorded, by coordinator and by tasks",
-    "rows after": "rows of the target afterwards, where the connector shows them",
+    "rows after": "rows of the target afterwards, if the connector shows them",
 }
 
 

@@ -363,21 +363,24 @@ def _no_journeys(trace: Trace) -> RowMergeError:
 
 def _why_none(trace: Trace) -> tuple[str, str]:
     if trace.kind not in ROW_CHANGES:
-        return f"A trace of {trace.kind} has no joined rows", "Ask it of a MERGE, UPDATE or DELETE."
+        return (
+            f"A trace of {trace.kind} has no joined rows",
+            "Call it for a MERGE, UPDATE or DELETE.",
+        )
     if trace.error is not None:
         return (
-            f"This {trace.kind} failed ({trace.error.code}) before its rows were handed back",
-            "Its error names the cause: mend that and run the statement again.",
+            f"This {trace.kind} failed ({trace.error.code}) before its rows were returned",
+            "Its error names the cause. Fix it and run the statement again.",
         )
     if trace.state is StatementState.PLANNED:
         return (
-            f"This {trace.kind} was planned and not begun, so no rows were joined",
+            f"This {trace.kind} was planned but not run, so no rows were joined",
             "rehearse=True runs it, and changes nothing.",
         )
     if trace.join.rows == 0:
         return (
-            f"This {trace.kind} had no rows to do anything about",
-            "Look at the source, and at the conditions that choose its rows.",
+            f"This {trace.kind} had no rows to process",
+            "Check the source and the conditions that select its rows.",
         )
     return (
         f"The trace of this {trace.kind} has no rows with the values of both sides",

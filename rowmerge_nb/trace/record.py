@@ -153,7 +153,7 @@ class Record:
         if self.every > 1:
             lines.append(f"sampled: one row of {self.every} was kept")
         lines += [
-            f"{plural(count, 'page')} of {self.worker} {number} left out, before its last one"
+            f"{plural(count, 'page')} of {self.worker} {number} omitted, before its last page"
             for number, count in sorted(self.left_out.items())
         ]
         if self.failure is not None:

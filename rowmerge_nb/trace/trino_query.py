@@ -31,8 +31,8 @@ HELPERS: Final = (
 well.
 """
 NEXT_STEP: Final = (
-    "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the query has ended;"
-    f" what is read is the form of {TRINO_VERSION}."
+    "Save the whole answer of GET /v1/query/<id>, without ?pruned=true, once the"
+    f" query has ended; the expected format is that of {TRINO_VERSION}."
 )
 
 
@@ -154,9 +154,8 @@ def trino_query(source: Any) -> TrinoQuery:
         update = str(query.get("updateType") or query_type)
         if update not in {"MERGE", "UPDATE", "DELETE"}:
             _refuse(
-                f"The query is of the kind {update or 'unknown'}, which has no plan of ours"
-                " beside it",
-                "What can be compared is MERGE, UPDATE and DELETE.",
+                f"The query is of type {update or 'unknown'}, which has no plan to compare here",
+                "Only MERGE, UPDATE and DELETE can be compared.",
             )
         stages = _stages(query)
         version = query.get("version")
@@ -246,7 +245,7 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
         try:
             tree = json.loads(_part(plan, "jsonRepresentation", str, f"the plan of stage {name}"))
         except ValueError:
-            _refuse(f"'jsonRepresentation' of the plan of stage {name} is no JSON")
+            _refuse(f"'jsonRepresentation' of the plan of stage {name} is not JSON")
         if name in fragments:
             _refuse(f"Two stages have the plan {name}")
         fragments[name] = (tree, _operators(stage, name))
@@ -281,7 +280,7 @@ def _plan(stages: list[dict[str, Any]]) -> TrinoNode:
 
     def fragment(name: str) -> TrinoNode:
         if name in visited:
-            _refuse(f"The rows of stage {name} go to two places, or to itself")
+            _refuse(f"The rows of stage {name} go to two stages, or to itself")
         visited.add(name)
         return node(fragments[name][0], name)
 

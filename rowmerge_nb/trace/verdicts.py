@@ -77,8 +77,8 @@ ENGINES: Final = (
     ),
     EngineRule(
         "ISO SQL, PostgreSQL",
-        "A row is changed by one source row at most; the second attempt is the error (ISO 9075-2, 14.12"
-        " MERGE, cardinality violation).",
+        "A row is changed by at most one source row; the second attempt is the error"
+        " (ISO 9075-2, 14.12 MERGE, cardinality violation).",
         'https://www.postgresql.org/docs/current/sql-merge.html, "Notes"',
         lambda row, _: row.acting > 1,
     ),
@@ -110,7 +110,7 @@ ENGINES: Final = (
     ),
     EngineRule(
         "DuckDB",
-        "A row is changed by one source row at most, deleted rows included (run with DuckDB 2.0).",
+        "A row is changed by at most one source row, including deleted rows (run with DuckDB 2.0).",
         (
             "https://duckdb.org/docs/stable/sql/statements/merge_into.html and a run in this package's"
             " tests"

@@ -74,7 +74,7 @@ def test_a_store_at_another_location_for_executors_is_refused_before_a_sink_is_c
     assert refused["code"] == "CONFIGURATION_INVALID"
     assert "does not see the store's directory" in refused["error"]
     assert refused["error"].endswith(
-        "Give the store a directory that driver and executors share, under the same path."
+        "Use a store directory that driver and executors share, under the same path."
     )
     assert "create_page_sink" not in refused["calls"]
     assert refused["marks"] == []

@@ -79,7 +79,7 @@ def test_every_statement_of_the_metastore_reports_a_full_disk_as_the_cause(
     error = refused("GENERIC_INSUFFICIENT_RESOURCES", statement.commit)
     assert "database or disk is full" in error.message
     assert "cannot rollback" not in error.message
-    assert "Make room" in str(error.hint)
+    assert "Free space" in str(error.hint)
     monkeypatch.undo()
     statement.rollback()
     assert store.open_transactions() == []
@@ -254,7 +254,7 @@ def test_a_disk_that_fills_up_within_a_file_is_reported_by_the_task_that_writes_
         else [(1, None, *row) for row in long]
     )
     error = refused("GENERIC_INSUFFICIENT_RESOURCES", lambda: statement.stage(pages))
-    assert "Make room" in str(error.hint)
+    assert "Free space" in str(error.hint)
     assert "No space left" in error.message
     # A file that is still open would report here that it cannot be closed.
     del error

@@ -35,7 +35,7 @@ REFUSED = {
     ),
     "iceberg": (
         "INVALID_TABLE_PROPERTY",
-        r"bucket\(r, 3\) cannot be computed of a column of type row",
+        r"bucket\(r, 3\) cannot be computed for a column of type row",
     ),
 }
 

@@ -20,8 +20,6 @@ def test_a_paradigm_that_the_store_does_not_have_is_refused(tmp_path: Path, stor
                 paradigm="CHANGE_ONLY_UPDATED_COLUMNS",
                 dry_run=True,
             )
-    paradigms = (
-        "works by DELETE_ROW_AND_INSERT_ROW; it does not support CHANGE_ONLY_UPDATED_COLUMNS"
-    )
+    paradigms = "uses DELETE_ROW_AND_INSERT_ROW; it does not support CHANGE_ONLY_UPDATED_COLUMNS"
     assert caught.value.message == f"Connector '{connector.name}' {paradigms}"
-    assert caught.value.hint == "Leave the option 'paradigm' out."
+    assert caught.value.hint == "Omit the option 'paradigm'."

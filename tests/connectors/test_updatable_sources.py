@@ -305,7 +305,7 @@ def test_unique_values_that_move_between_rows_are_left_to_the_other_flow(tmp_pat
     source.close()
     with pytest.raises(ExecutionError, match="UNIQUE constraint failed") as caught:
         metadata.finish_update(session, handle, fragments)
-    assert "leave the option flow out" in (caught.value.hint or "")
+    assert "omit the option flow" in (caught.value.hint or "")
     store.connector.rollback(transaction)
     assert store.rows() == ROWS
 

@@ -125,5 +125,5 @@ def test_a_saved_trace_has_what_was_written(engine: Engine, tmp_path: Path) -> N
 
 
 def test_a_query_has_no_written_files_to_report(engine: Engine) -> None:
-    with pytest.raises(RowMergeError, match="What this SELECT has written is not known"):
+    with pytest.raises(RowMergeError, match="What this SELECT wrote is unknown"):
         engine.run(ROWS).written()

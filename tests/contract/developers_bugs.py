@@ -31,8 +31,8 @@ class GivesNothing(MemoryMergeSink):
 
 class FinishGivesAnEmptyList(Kit):
     parts = sinks(GivesNothing)
-    cause = "finish() of a merge sink gave no fragment for 3 rows that it was given"
-    report = "gave no fragment for 5 rows."
+    cause = "finish() of a merge sink returned no fragment for 3 rows that it received"
+    report = "returned no fragment for 5 rows."
 
 
 class ForgetsToReturn(MemoryMergeSink):
@@ -42,8 +42,8 @@ class ForgetsToReturn(MemoryMergeSink):
 
 class FinishGivesNone(Kit):
     parts = sinks(ForgetsToReturn)
-    cause = "finish() gave None; it gives a list of fragments, which are bytes"
-    report = "ForgetsToReturn.finish() gave NoneType; it gives a collection of bytes"
+    cause = "finish() returned None; it must return a list of fragments, which are bytes"
+    report = "ForgetsToReturn.finish() returned NoneType; it must return a collection of bytes"
 
 
 class Twice(MemoryMergeSink):
@@ -56,8 +56,8 @@ class Twice(MemoryMergeSink):
 
 class TheNewRowOfAnUpdateIsStoredTwice(Kit):
     parts = sinks(Twice)
-    cause = "is there twice and must be there once"
-    report = "Row (1, NULL, 'x') is there more often than it must be: it was to be there after an update."
+    cause = "exists twice and must exist once"
+    report = "Row (1, NULL, 'x') exists more often than expected: it was expected after an update."
 
 
 class TextIds(Changed):
@@ -73,8 +73,8 @@ class TextIds(Changed):
 class RowIdsAreOfAnotherType(Kit):
     layouts = {"plain": {}}
     parts = {"sources": TextIds}
-    cause = "('$row_id') is string, and its handle says bigint (int64)"
-    report = "channel 3 ('$row_id') has values of type string, and its handle says bigint"
+    cause = "('$row_id') is string, but its handle has bigint (int64)"
+    report = "channel 3 ('$row_id') has values of type string, but its handle has bigint"
 
 
 class TakesAllForInserts(MemoryMergeSink):
@@ -90,8 +90,8 @@ class TakesAllForInserts(MemoryMergeSink):
 
 class TheOperationIsNotLookedAt(Kit):
     parts = sinks(TakesAllForInserts)
-    cause = "row 1 was to be deleted and is there"
-    report = "Row (2, NULL, 'b') was to be deleted and is there."
+    cause = "row 1 should have been deleted but exists"
+    report = "Row (2, NULL, 'b') should have been deleted but exists."
 
 
 class Leaves(MemoryMergeSink):
@@ -109,7 +109,7 @@ class Leaves(MemoryMergeSink):
 
 class AbortDoesNotCleanUp(Kit):
     parts = sinks(Leaves)
-    cause = "left behind by a statement that has ended: attempt-1.part"
+    cause = "left behind by a finished statement: attempt-1.part"
 
     def leftovers(self, connector):
         left = [*LEFT]
@@ -149,7 +149,7 @@ class Stops(MemoryMergeSink):
 
 class ABreakpointInASink(Kit):
     parts = sinks(Stops)
-    cause = "breakpoint() is called, and the kit has no keyboard"
+    cause = "breakpoint() was called, but the kit has no keyboard"
     line = "breakpoint()"
 
 
@@ -180,8 +180,8 @@ class Stale(MemoryMetadata):
 
 class AStaleHandle(Kit):
     parts = {"metadata": Stale}
-    cause = "the table is read as one without rows, and must have 14"
-    report = "Row (1, NULL, 'x') was to be inserted and is not there."
+    cause = "the table is read as empty but must have 14"
+    report = "Row (1, NULL, 'x') should have been inserted but is missing."
 
 
 class NoLastPage(MemoryMergeSink):
@@ -197,8 +197,8 @@ class NoLastPage(MemoryMergeSink):
 
 class TheLastPageIsLost(Kit):
     parts = sinks(NoLastPage)
-    cause = "finish() of a merge sink gave no fragment for 1 row that it was given"
-    report = "gave no fragment for 5 rows."
+    cause = "finish() of a merge sink returned no fragment for 1 row that it received"
+    report = "returned no fragment for 5 rows."
 
 
 EVERYBODYS: list[Any] = []
@@ -218,7 +218,7 @@ class Shared(MemoryMergeSink):
 
 class RowsOfAnotherWriter(Kit):
     parts = sinks(Shared)
-    cause = "is there twice and must be there once"
+    cause = "exists twice and must exist once"
 
     def make_connector(self, folder):
         EVERYBODYS.clear()
@@ -232,8 +232,8 @@ class Again(MemoryMetadata):
 
 class FragmentsAreCommittedTwice(Kit):
     parts = {"metadata": Again}
-    cause = "is there twice and must be there once"
-    report = "Row (9, NULL, 'n') is there more often than it must be: it was to be inserted."
+    cause = "exists twice and must exist once"
+    report = "Row (9, NULL, 'n') exists more often than expected: it should have been inserted."
 
 
 class Shifted(MemoryMergeSink):

@@ -221,17 +221,20 @@ def test_a_column_of_a_hidden_dataframe_is_answered_with_the_name_that_is_read(
         (
             "DROP TABLE t",
             {"near": True},
-            "The option 'near' does nothing for DROP TABLE: it is about MERGE",
+            "The option 'near' has no effect on DROP TABLE: it applies to MERGE",
         ),
         (
             "SELECT * FROM t",
             {"check": True},
-            "The option 'check' does nothing for SELECT: it is about MERGE, UPDATE, DELETE and INSERT",
+            (
+                "The option 'check' has no effect on SELECT: it applies to MERGE, UPDATE,"
+                " DELETE and INSERT"
+            ),
         ),
         (
             "INSERT INTO t SELECT * FROM t",
             {"why": "id = 7"},
-            "The option 'why' does nothing for INSERT: it is about MERGE, UPDATE and DELETE",
+            "The option 'why' has no effect on INSERT: it applies to MERGE, UPDATE and DELETE",
         ),
         ("INSERT INTO t SELECT * FROM t", {"check": True, "record": True, "near": False}, None),
     ],
@@ -490,7 +493,7 @@ def test_a_result_is_an_argument_of_the_constructors_of_frames(engine: Engine) -
     assert pl.DataFrame(result)["n"].to_list() == [large, None]
     assert [row["name"] for row in result] == ["a", None]
     assert pd.DataFrame(engine.run("DELETE FROM t WHERE id = 1"))["rows"].tolist() == [1]
-    with pytest.raises(RowMergeError, match="Two columns are called 'a'"):
+    with pytest.raises(RowMergeError, match="Two columns are named 'a'"):
         pd.DataFrame(engine.run("SELECT 1 AS a, 2 AS a"))
     empty = engine.run("SELECT * FROM t WHERE id > 99")
     assert list(pd.DataFrame(empty).columns) == list(empty) == []

@@ -62,21 +62,21 @@ def test_a_store_is_connected_and_listed(cells, tmp_path):
     ("line", "message", "hint"),
     [
         ("icebreg w AS i", "There is no store 'icebreg'", "Did you mean 'iceberg'?"),
-        ("iceberg w AS", "AS is followed by one name", "[AS NAME]"),
-        ("iceberg w AS a b", "AS is followed by one name", "[AS NAME]"),
+        ("iceberg w AS", "AS must be at the end", "[AS NAME]"),
+        ("iceberg w AS a b", "AS must be at the end", "[AS NAME]"),
         ("AS ice", "The store is missing", "%merge connect STORE LOCATION"),
         ("warehouse=w", "The store is missing", "%merge connect STORE LOCATION"),
         ("iceberg a b", "'b' is a second location", 'quotes: "a b"'),
         ("iceberg 'a", "cannot be read: No closing quotation", "%merge connect STORE"),
         ("sqlite x.db create=maybe", "create = 'maybe' is of type str", "true or false"),
-        ("sqlite x.db create=true create=true", "'create' is there twice", "Leave one"),
+        ("sqlite x.db create=true create=true", "'create' occurs twice", "Remove one"),
         ("memory keep_versions=many", "keep_versions = 'many' is of type str", "whole number"),
         ("iceberg w warehose=w", "no property 'warehose'", "Did you mean 'warehouse'?"),
-        ("memory AS memory", "There is a catalog 'memory' already", "memory2"),
-        ("memory AS m --dry-run", "--dry-run and %merge connect do not go", "Omit --dry-run."),
+        ("memory AS memory", "Catalog 'memory' already exists", "memory2"),
+        ("memory AS m --dry-run", "--dry-run and %merge connect cannot be", "Omit --dry-run."),
         ("memory AS m --password", "The store memory takes no password", "Omit --password."),
-        ("--password", "%merge connect without a store do not go", "Leave --password out."),
-        ("memory --engine real x", "'x' stands behind the options", "Write options last."),
+        ("--password", "%merge connect without a store cannot be", "Omit --password."),
+        ("memory --engine real x", "'x' follows the options", "Write options last."),
     ],
 )
 def test_a_wrong_line_is_refused_with_the_next_step(cells, line, message, hint):
@@ -125,7 +125,7 @@ def test_a_password_is_prompted_for(cells, monkeypatch):
 
     monkeypatch.setattr(getpass, "getpass", nobody)
     failure = cells.run(f"%merge connect {BARE} --password").failure
-    assert failure.message == "Nothing can be typed here: no input"
+    assert failure.message == "The password cannot be typed here: no input"
     assert "PGPASSWORD" in failure.hint
 
 

@@ -45,8 +45,7 @@ def test_a_call_that_failed_in_a_task_is_repeated_here_with_its_page(spark: Any)
     found, told = connectors_error(error)
     assert found is not None
     assert (
-        told
-        == "store_merged_rows of writer 0, made again in this process with the pages that were recorded:"
+        told == "store_merged_rows of writer 0, repeated in this process with the recorded pages:"
     )
     frame = innermost(found)
     assert (frame.f_code.co_name, frame.f_locals["rows"]) == ("store_merged_rows", [(1, 7.0)])
@@ -78,7 +77,7 @@ def test_a_split_that_cannot_be_read_is_read_again_here(spark: Any) -> None:
     _, error, _ = failed(spark, "cannot be read")
     found, told = connectors_error(error)
     assert found is not None
-    assert told.startswith("create_page_source, made again in this process")
+    assert told.startswith("create_page_source, repeated in this process")
     assert innermost(found).f_code.co_name == "create_page_source"
 
 
@@ -89,7 +88,7 @@ def test_a_call_that_does_not_fail_here_is_reported(spark: Any) -> None:
     found, told = connectors_error(error)
     assert found is None
     assert told.startswith(
-        "store_merged_rows of writer 0 failed in a task, and does not fail when it is made again here."
+        "store_merged_rows of writer 0 failed in a task but does not fail when it is repeated here."
     )
 
 
@@ -100,7 +99,7 @@ def test_a_vanished_table_is_reported(spark: Any) -> None:
     shop.fixed = True
     found, told = connectors_error(error)
     assert found is None
-    assert "cannot be made again here: Shop has no table default.t" in told
+    assert "cannot be repeated here: Shop has no table default.t" in told
 
 
 def test_an_unrecorded_page_is_reported() -> None:
@@ -114,8 +113,8 @@ def test_an_unrecorded_page_is_reported() -> None:
     found, told = connectors_error(error)
     assert found is None
     assert (
-        "cannot be made again here: its page was not kept: The store is away. Run the cell again with --record FILE."
-        in told
+        "cannot be repeated here: its page was not kept: The store is away. Run the"
+        " cell again with --record FILE." in told
     )
 
 
@@ -150,10 +149,10 @@ def test_record_is_passed_on_and_refused_if_it_has_no_effect(notebook: Any) -> N
     notebook.run("%%merge --record kept.record\nDROP TABLE t")
     assert notebook.engine.asked[-1][1]["record"] == "kept.record"
     for line, message in (
-        ("%%merge --record f --dry-run\nDROP TABLE t", "--record and --dry-run do not go together"),
+        ("%%merge --record f --dry-run\nDROP TABLE t", "--record and --dry-run cannot be combined"),
         (
             "%%merge --record f --compare flows\nDROP TABLE t",
-            "--record and --compare do not go together",
+            "--record and --compare cannot be combined",
         ),
         ("%%merge --record f\nDROP TABLE a; DROP TABLE b", "the cell has 2"),
         ("%%merge --record\nDROP TABLE t", "--record needs a value"),
@@ -169,10 +168,10 @@ def test_a_fault_is_passed_on_and_refused_if_it_has_no_effect(notebook: Any) -> 
     for option in ("--explain", "--dry-run", "--compare flows", "--audit 1..2", "--verify"):
         failure = notebook.run(f"%%merge --fault finish {option}\nDELETE FROM t").failure
         assert failure.code == "INVALID_ARGUMENTS"
-        assert f"--fault and {option.split()[0]} do not go together: " in failure.message
+        assert f"--fault and {option.split()[0]} cannot be combined: " in failure.message
         assert failure.hint
     failure = notebook.run("%%merge --fault finish\nDELETE FROM a; DELETE FROM b").failure
-    assert "--fault counts the calls of one statement, and the cell has 2" in failure.message
+    assert "--fault counts the calls of one statement, but the cell has 2" in failure.message
     assert "needs a value" in notebook.run("%%merge --fault\nDELETE FROM a").failure.message
 
 
@@ -215,7 +214,7 @@ def test_debug_in_a_shell_stops_at_the_line(tmp_path: Any) -> None:
         check=False,
         timeout=300,
     )
-    assert "store_merged_rows of writer 0, made again in this process" in ran.stdout
+    assert "store_merged_rows of writer 0, repeated in this process" in ran.stdout
     assert "shop.py" in ran.stdout
     assert 'raise ValueError("no price is 7")' in ran.stdout
     assert "('seen', [(1, 7.0)])" in ran.stdout

@@ -61,7 +61,7 @@ def test_rows_and_steps_are_chosen_by_clicks_and_keys(page: Page) -> None:
 def test_another_paradigm_and_another_text_are_tried_by_the_kernel(page: Page) -> None:
     page.run("document.querySelector('[data-key=whatif]').click()")
     page.run("document.querySelector('[data-key=paradigm-CHANGE_ONLY_UPDATED_COLUMNS]').click()")
-    page.until("document.querySelector('.rx-other').textContent.includes('Other than in the run')")
+    page.until("document.querySelector('.rx-other').textContent.includes('Different from the run')")
     assert (
         page.run("return document.querySelector('[data-key=step-transform]').textContent")
         == "transform_page ≠"
@@ -198,7 +198,7 @@ def test_a_saved_notebook_shows_it_again_without_its_kernel(lab: Lab, page: Page
     page.until(f"{frame}.querySelector('.rx-who').textContent.startsWith('Carol')")
     # The results of other options are in the notebook.
     page.run(f"{frame}.querySelector('[data-key=era-current]').click()")
-    page.until(f"{frame}.querySelector('.rx-other').textContent.includes('Other than in the run')")
+    page.until(f"{frame}.querySelector('.rx-other').textContent.includes('Different from the run')")
     assert page.run(f"return {frame}.querySelector('[data-key=step-case]').textContent") == "CASE ≠"
     # No error of the widget, no second scroll bar, and no table beside the explorer.
     page.until(

@@ -139,7 +139,7 @@ def test_an_unresponsive_store_is_reported_and_hides_no_other(notebook: Any, sto
     [
         ("%merge --prepare SELECT 1", "--prepare is an option of %merge doctor"),
         ("%%merge --prepare\nSELECT 1", "--prepare is an option of %merge doctor"),
-        ("%merge doctor --prepare --orphans", "--prepare and --orphans do not go together"),
+        ("%merge doctor --prepare --orphans", "--prepare and --orphans cannot be combined"),
         ("%merge --orphans SELECT 1", "--orphans is an option of %merge doctor"),
         ("%merge tables --orphans", "--orphans is an option of %merge doctor"),
         ("%merge doctor --remove", "--remove is an option of %merge doctor --orphans"),

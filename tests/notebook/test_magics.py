@@ -167,7 +167,7 @@ def test_an_unknown_part_is_refused_before_anything_runs(notebook):
 
 
 def test_text_after_the_options_of_a_cell_is_refused(notebook):
-    assert "stands behind the options" in notebook.run("%%merge nonsense\nDROP TABLE t").text
+    assert "follows the options" in notebook.run("%%merge nonsense\nDROP TABLE t").text
     assert notebook.engine.asked == []
 
 
@@ -186,7 +186,7 @@ def test_a_late_interrupt_is_reported_with_what_remains(notebook, word):
     cell = notebook.run(f"%%merge\nDROP TABLE a;\nDROP TABLE {word};\nDROP TABLE c")
     assert isinstance(cell.failure, StatementInterrupted)
     assert (cell.failure.code, cell.failure.changed) == ("USER_CANCELED", True)
-    assert "change is there" in cell.failure.message
+    assert "change was committed" in cell.failure.message
     assert "Statements 1 to 2 of this cell ran and stay; statement 3 did not run." in " ".join(
         cell.text.split()
     )
@@ -243,7 +243,7 @@ def test_an_error_in_a_report_reports_the_change(notebook, monkeypatch, name):
     assert cell.failure.changed is True
     assert (
         cell.failure.message
-        == "The change is there, and what came after it failed: ValueError: no font"
+        == "The change was committed, but a later step failed: ValueError: no font"
     )
     assert "no font" in cell.text
     assert "statement 2 did not run" in " ".join(cell.text.split())
@@ -256,7 +256,7 @@ def test_an_error_whose_report_cannot_be_drawn_is_shown_in_words(notebook, monke
     monkeypatch.setattr(magics, "error_bundle", fail)
     cell = notebook.run("%%merge\nDROP TABLE LATE")
     assert cell.failure.changed is True
-    assert "the change is there" in cell.text
+    assert "the change was committed" in cell.text
     assert "The report could not be drawn: ValueError: no font" in cell.text
 
 
@@ -328,7 +328,7 @@ def test_help_lists_every_option(notebook, line):
 
 def test_an_invalid_engine_is_refused_with_the_available_ones(notebook):
     cell = notebook.run("%%merge --engine nothing\nDROP TABLE t")
-    assert "The variable 'nothing' holds no engine" in cell.text
+    assert "The variable 'nothing' does not hold an engine" in cell.text
     assert "Make one: nothing = rowmerge_nb.Engine()" in cell.text
 
 
@@ -359,7 +359,7 @@ def test_a_wrong_project_file_is_named_and_ignored(shell, tmp_path, text, messag
 
 def test_a_wrong_value_does_not_affect_the_others(shell, tmp_path):
     (tmp_path / "pyproject.toml").write_text('[tool.rowmerge_nb]\nera = "trino"\nmax-rows = 5\n')
-    with pytest.warns(UserWarning, match="is left out"):
+    with pytest.warns(UserWarning, match="is ignored"):
         assert register(shell).max_rows == 5
 
 
@@ -459,12 +459,12 @@ def test_a_refused_undo_leaves_the_result_that_has_the_old_values(notebook, monk
     refused = notebook.engine.undo("t")
 
     def undo(table: str | None = None) -> None:
-        error = ConnectorError("connector 'sqlite' keeps no former versions", code="NOT_SUPPORTED")
+        error = ConnectorError("connector 'sqlite' keeps no earlier versions", code="NOT_SUPPORTED")
         error.result = refused
         raise error
 
     monkeypatch.setattr(notebook.engine, "undo", undo)
-    assert "keeps no former versions" in notebook.run("%merge undo t").text
+    assert "keeps no earlier versions" in notebook.run("%merge undo t").text
     assert notebook.shell.user_ns["_merge"] is before
 
 
@@ -504,7 +504,7 @@ def test_undo_undoes_a_change_and_shows_it(notebook):
     ):
         shown = notebook.run(line).text
         assert notebook.engine.undone[-1] == table
-        assert "Table t has its former rows again, in version 7. t 1 → 3 rows." in shown
+        assert "Table t has its earlier rows again, in version 7. t 1 → 3 rows." in shown
         assert "Undone: DELETE of 2 rows: DELETE FROM t" in shown
     assert notebook.shell.user_ns["_merge"].version_after == 7
     assert notebook.run("%merge kept << undo").outputs == []
@@ -513,15 +513,15 @@ def test_undo_undoes_a_change_and_shows_it(notebook):
 
 def test_undo_accepts_one_name_and_no_options(notebook):
     for line, said in (
-        ("%merge undo a b", "stands behind %merge undo"),
-        ("%merge undo --dry-run", "--dry-run and %merge undo do not go together"),
-        ("%merge --rehearse undo t", "--rehearse and %merge undo do not go together"),
-        ("%merge undo -o x", "--output and %merge undo do not go together"),
+        ("%merge undo a b", "follows %merge undo"),
+        ("%merge undo --dry-run", "--dry-run and %merge undo cannot be combined"),
+        ("%merge --rehearse undo t", "--rehearse and %merge undo cannot be combined"),
+        ("%merge undo -o x", "--output and %merge undo cannot be combined"),
     ):
         assert said in notebook.run(line).text
     assert notebook.engine.undone == []
     assert (
-        "takes back the last change"
+        "undoes the last change"
         in notebook.run("%merge undo --help").text + notebook.run("%merge help").text
     )
 
@@ -682,13 +682,13 @@ def test_a_comparison_of_catalogs_names_them_after_the_equals_sign(notebook):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("--lab --compare flows", "--lab and --compare do not go together"),
-        ("--lab --rehearse", "--lab and --rehearse do not go together"),
-        ("--lab --explain", "--lab and --explain do not go together"),
+        ("--lab --compare flows", "--lab and --compare cannot be combined"),
+        ("--lab --rehearse", "--lab and --rehearse cannot be combined"),
+        ("--lab --explain", "--lab and --explain cannot be combined"),
         ("--lab=share", "--lab cannot be 'share'"),
         ("--lab 'share=1 share=2'", "--lab has share twice"),
-        ("--layouts --lab", "--layouts and --lab do not go together"),
-        ("--layouts region --check", "--layouts and --check do not go together"),
+        ("--layouts --lab", "--layouts and --lab cannot be combined"),
+        ("--layouts region --check", "--layouts and --check cannot be combined"),
     ],
 )
 def test_a_lab_and_layouts_have_no_other_output(notebook, options, message):
@@ -697,7 +697,7 @@ def test_a_lab_and_layouts_have_no_other_output(notebook, options, message):
 
 def test_a_lab_of_two_statements_is_refused(notebook):
     shown = notebook.run("%%merge --lab\nDELETE FROM t;\nDELETE FROM t")
-    assert "--lab runs one statement, and the cell has 2" in shown.text
+    assert "--lab runs one statement, but the cell has 2" in shown.text
 
 
 def test_a_lab_gets_its_arguments_from_the_cell(notebook, monkeypatch):
@@ -765,7 +765,7 @@ def test_a_comparison_of_stores_needs_no_names(notebook):
 )
 def test_a_comparison_and_options_of_another_output_are_mutually_exclusive(notebook, option):
     cell = notebook.run(f"%%merge --compare flows {option}\nDELETE FROM t")
-    assert f"--compare and {option.split()[0]} do not go together" in cell.text
+    assert f"--compare and {option.split()[0]} cannot be combined" in cell.text
     assert notebook.engine.compared == []
 
 
@@ -798,7 +798,7 @@ def test_a_statement_whose_target_is_unknown_has_no_explorer_and_no_word_about_i
     cell = notebook.run("%%merge --engine mine --explore\nDELETE FROM nowhere WHERE id = 1")
     assert cell.failure.code == "TABLE_NOT_FOUND"
     assert "explorer" not in cell.text.lower()
-    with pytest.raises(RowMergeError, match="nothing to show of this DELETE"):
+    with pytest.raises(RowMergeError, match="nothing to show for this DELETE"):
         cell.failure.result.explore()
 
 
@@ -905,7 +905,7 @@ def test_near_keys_are_requested_from_the_engine_and_not_from_a_comparison(noteb
     assert "near" not in notebook.engine.asked[-1][1]
     asked = len(notebook.engine.asked)
     assert (
-        "--compare and --near do not go together"
+        "--compare and --near cannot be combined"
         in notebook.run("%%merge --near --compare duplicates\nMERGE INTO t").text
     )
     assert len(notebook.engine.asked) == asked
@@ -914,7 +914,7 @@ def test_near_keys_are_requested_from_the_engine_and_not_from_a_comparison(noteb
 @pytest.mark.parametrize("option", ["--explain", "--dry-run", "--compare flows"])
 def test_statements_that_do_not_run_are_not_rehearsed(notebook, option):
     cell = notebook.run(f"%%merge --rehearse {option}\nDELETE FROM t")
-    assert f"--rehearse and {option.split()[0]} do not go together" in cell.text
+    assert f"--rehearse and {option.split()[0]} cannot be combined" in cell.text
     assert not notebook.engine.asked
 
 
@@ -961,14 +961,14 @@ def test_an_audit_is_requested_without_inapplicable_defaults(notebook, monkeypat
 )
 def test_an_audit_and_options_of_another_output_are_mutually_exclusive(notebook, option):
     cell = notebook.run(f"%%merge --audit 1..2 {option}\nDELETE FROM t")
-    assert "do not go together" in cell.text
+    assert "cannot be combined" in cell.text
     assert not notebook.engine.asked
 
 
 @pytest.mark.parametrize("states", ["3", "..5", "1..2..3"])
 def test_an_audit_needs_two_states(notebook, states):
     cell = notebook.run(f"%%merge --audit {states}\nDELETE FROM t")
-    assert f"--audit needs two states, and got '{states}'" in cell.text
+    assert f"--audit needs two states but got '{states}'" in cell.text
     assert "Write --audit BEFORE..AFTER" in cell.text
 
 
@@ -978,7 +978,7 @@ def test_rows_are_requested_by_a_condition_from_the_engine_and_not_from_a_compar
     notebook.run("%%merge\nMERGE INTO t")
     assert "why" not in notebook.engine.asked[-1][1]
     assert (
-        "--compare and --why do not go together"
+        "--compare and --why cannot be combined"
         in notebook.run("%%merge --why a=1 --compare duplicates\nMERGE INTO t").text
     )
     assert "--why needs a value" in notebook.run("%%merge --why\nMERGE INTO t").text
@@ -1035,7 +1035,7 @@ def test_options_may_follow_the_dialect(notebook, cell):
         ("%merge translate", "%merge translate has no dialect"),
         ("%merge translate delta", "%merge translate has no statement"),
         ("%merge translate mysql DELETE FROM t", "There is no dialect 'mysql'"),
-        ("%merge --explain translate delta DELETE FROM t", "do not go together"),
+        ("%merge --explain translate delta DELETE FROM t", "cannot be combined"),
     ],
 )
 def test_a_translation_needs_a_known_dialect_and_only_a_statement(notebook, line, message):

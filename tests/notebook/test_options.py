@@ -43,22 +43,22 @@ def test_lines_are_read(line, values, name, rest):
         ("--era doc", "--era cannot be 'doc'. There are: documents, current"),
         ("--era document", "--era cannot be 'document'. Did you mean documents?"),
         ("--dialect extend", "--dialect cannot be 'extend'. Did you mean extended?"),
-        ("--dry-run=yes", "--dry-run takes no value, and got 'yes'"),
-        ("-o a.b", "--output needs the name of a Python variable, and got 'a.b'"),
-        ("-o class", "--output needs the name of a Python variable, and got 'class'"),
-        ("None << SELECT 1", "<< needs the name of a Python variable, and got 'None'"),
+        ("--dry-run=yes", "--dry-run takes no value but got 'yes'"),
+        ("-o a.b", "--output needs the name of a Python variable but got 'a.b'"),
+        ("-o class", "--output needs the name of a Python variable but got 'class'"),
+        ("None << SELECT 1", "<< needs the name of a Python variable but got 'None'"),
         (
             "r4 --trace full <<",
             (
-                "r4 and << belong together, behind the options. Write %%merge --trace full -o r4,"
-                " or %%merge --trace full r4 << to show nothing"
+                "r4 and << must follow the options together. Write %%merge --trace"
+                " full -o r4, or %%merge --trace full r4 << to show nothing"
             ),
         ),
-        ("a << b << SELECT 1", "<< is there twice. A result is kept in one variable"),
-        ("--era current --era documents", "--era is there twice. Leave one of them out"),
-        ("-o a --output=b", "--output is there twice"),
-        ("--near --near", "--near is there twice"),
-        ("1x << SELECT 1", "<< needs the name of a Python variable, and got '1x'"),
+        ("a << b << SELECT 1", "<< occurs twice. A result is kept in only one variable"),
+        ("--era current --era documents", "--era occurs twice. Remove one of them"),
+        ("-o a --output=b", "--output occurs twice"),
+        ("--near --near", "--near occurs twice"),
+        ("1x << SELECT 1", "<< needs the name of a Python variable but got '1x'"),
     ],
 )
 def test_wrong_lines_are_refused_with_advice(line, message):

@@ -85,13 +85,13 @@ def test_the_own_file_has_precedence_and_has_the_same_tables(shell, tmp_path):
     ("text", "message"),
     [
         ("catalogs = 5", "catalogs is no table"),
-        ("[catalogs]\nice = 'iceberg'", "It is no table with a key 'store'"),
-        ("[catalogs.ice]\nwarehouse = 'w'", "It is no table with a key 'store'"),
+        ("[catalogs]\nice = 'iceberg'", "It is not a table with a key 'store'"),
+        ("[catalogs.ice]\nwarehouse = 'w'", "It is not a table with a key 'store'"),
         ("[catalogs.ice]\nstore = ''", "Its key 'store' is empty"),
         ("[catalogs.ice]\nstore = 'icebreg'", "There is no store 'icebreg'. Did you mean 'iceberg"),
         ("[catalogs.ice]\nstore = 'iceberg'\nwarehose = 'w'", "Its properties are: warehouse, cat"),
         ("[catalogs.pg]\nstore = 'postgresql'", "needs its property 'dsn'"),
-        ("[catalog.ice]\nstore = 'iceberg'", "has no option 'catalog'. There are: catalogs, "),
+        ("[catalog.ice]\nstore = 'iceberg'", "has no option 'catalog'. Options are: catalogs, "),
     ],
 )
 def test_a_wrong_table_is_a_warning_when_the_extension_is_loaded(shell, tmp_path, text, message):

@@ -85,7 +85,13 @@ def test_a_wrong_expression_has_a_position(source, message, line, column, length
 @pytest.mark.parametrize(
     ("expression", "message"),
     [
-        ("frame", "A DataFrame is not inserted with braces: name it in the statement without them"),
+        (
+            "frame",
+            (
+                "DataFrames are not inserted with braces: name the frame in the statement"
+                " without braces"
+            ),
+        ),
         ("{'a': 1}", "A value of type dict cannot be written as SQL"),
         ("[]", "An empty list has no values to insert"),
         ("len", "A value of type builtin_function_or_method cannot be written as SQL"),

@@ -60,8 +60,8 @@ def refusal(notebook, cell):
     [
         ("y = 1\n%%merge\nDROP TABLE t", "on line 2 of its cell", "a cell of its own"),
         ("%load_ext rowmerge_nb\n\n%%merge\nDROP TABLE t", "on line 3", "a cell of its own"),
-        ("%%sql\nSELECT 1", "no magic %%sql", "Write %%merge"),
-        ("%sql SELECT 1", "no magic %sql", "Write %merge"),
+        ("%%sql\nSELECT 1", "The magic %%sql does not exist", "Write %%merge"),
+        ("%sql SELECT 1", "The magic %sql does not exist", "Write %merge"),
     ],
 )
 def test_a_cell_that_can_only_be_a_mistake_is_answered(notebook, cell, message, hint):

@@ -592,7 +592,7 @@ def test_the_partitioning_of_a_target_is_named_transform_by_transform(
     )
     inserted = str(engine.explain(f"INSERT INTO {target} SELECT * FROM s"))
     assert f"LocalExchange[partitioning = {insert}, arguments" in inserted
-    assert "Here rows are stored by the tasks that made them" in inserted
+    assert "Here the tasks that make rows also store them" in inserted
 
 
 def test_an_unpartitioned_targets_writers_take_rows_in_turn(engine: Engine) -> None:

@@ -64,7 +64,7 @@ def executed(engine: Engine, sql: str, **options: frozenset[str]) -> str:
     ],
 )
 def test_the_plan_names_why_spark_executes_a_query(engine: Engine, sql: str, reason: str) -> None:
-    assert executed(engine, sql) == f"{BY_SPARK}pages cannot be asked for {reason}"
+    assert executed(engine, sql) == f"{BY_SPARK}pages do not support {reason}"
 
 
 def test_a_query_stays_with_executors_on_other_machines() -> None:
@@ -72,8 +72,8 @@ def test_a_query_stays_with_executors_on_other_machines() -> None:
         engine.register("t", pa.table({"id": [1]}))
         found = executed(engine, "SELECT id FROM t")
     assert (
-        found
-        == f"{BY_SPARK}its executors may run on other machines, and read more at a time than this one"
+        found == f"{BY_SPARK}its executors may run on other machines and read more at a time"
+        " than this machine"
     )
 
 

@@ -287,7 +287,7 @@ def test_an_insert_of_values_is_small_for_any_target(tmp_path: Path) -> None:
 )
 def test_the_last_step_is_shown_with_its_call(sql: str, flow: str, call: str) -> None:
     assert (
-        f"all fragments to {call}, which makes one change"
+        f"all fragments to {call}, which combines them into one change"
         in one(records(sql, flow=flow), "TableFinish").meaning
     )
 

@@ -11,7 +11,10 @@ from proof.trials.kernel_interrupts import STORES, Reply, Tally, interrupt_cells
 from proof.trials.kills import places
 from rowmerge_nb.base.errors import SetupError
 
-THERE = "USER_CANCELED: The interrupt came when the change was being committed; the change is there"
+THERE = (
+    "USER_CANCELED: The interrupt came while the change was being committed; the change"
+    " was committed"
+)
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ import java.util.stream.Stream;
 import static org.junit.jupiter.api.Assertions.assertEquals;
 
 /**
- * Replay of MERGE default.accounts on make_shop: no call failed, and the rows that are left are those that must be.
+ * Replay of MERGE default.accounts on make_shop: no call failed, and the resulting rows are correct.
  * <p>
  * For Trino 0: the class path has the plugin, trino-main and JUnit 5.
  */

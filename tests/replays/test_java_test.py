@@ -181,7 +181,7 @@ def test_unsupported_records_are_refused_and_no_file_remains(tmp_path):
         (lambda: done.to_test(java, expect_error=1), "INVALID", "expect_error = 1"),
         (lambda: done.to_test(java, "shop:make"), "INVALID", "connector = 'shop:make' names"),
         (lambda: done.to_test(java, make_table="a:b"), "INVALID", "make_table = 'a:b' names"),
-        (lambda: replay(MERGE, MemoryConnector).to_test(java), "NOT_", "no plugin of Trino"),
+        (lambda: replay(MERGE, MemoryConnector).to_test(java), "NOT_", "no Trino plugin"),
         (lambda: replay(older, MemoryConnector).to_test(java), "NOT_", "the older flow"),
         (lambda: replay(many, make_shop).to_test(java), "INVALID", r"12,000 values"),
         (lambda: replay(long, make_shop).to_test(java), "INVALID", r"at most 65,535 bytes"),

@@ -62,7 +62,7 @@ def test_a_connector_with_a_bug_fails_and_one_without_does_not(bug: str) -> None
 def test_missing_and_unexpected_rows_are_named() -> None:
     done = replay(CHANGES, partial(Shop, "new rows of updates twice"))
     assert (rows(done.missing), rows(done.extra)) == ([], [(1, 8.0), (3, 7.0)])
-    assert str(done).splitlines()[0].endswith("on partial: 2 rows are there that must not be")
+    assert str(done).splitlines()[0].endswith("on partial: 2 rows are unexpected")
     lost = replay(CHANGES, partial(Shop, "last page lost"))
     assert (rows(lost.missing), rows(lost.extra)) == ([(3, 7.0), (4, 1.5)], [(3, 4.25)])
 
@@ -161,7 +161,7 @@ def test_an_existing_connector_keeps_no_table_of_the_replay() -> None:
 def test_a_table_that_cannot_be_filled_is_removed(monkeypatch: pytest.MonkeyPatch) -> None:
     shop = Shop()
     monkeypatch.setattr("tests.replays.shop.NewRows.append_page", lambda *_: 1 / 0)
-    with pytest.raises(RowMergeError, match="none can be made: ZeroDivisionError"):
+    with pytest.raises(RowMergeError, match="it cannot be created: ZeroDivisionError"):
         replay(CHANGES, shop)
     assert shop.tables == {}
 
@@ -196,7 +196,7 @@ def test_a_breakpoint_without_a_terminal_names_how_to_replay(
     monkeypatch.setattr(sys, "stdin", io.StringIO(""))
     with pytest.raises(
         RowMergeError,
-        match=r"breakpoint\(\) in .*shop\.py, line \d+, cannot stop here: nothing can be typed",
+        match=r"breakpoint\(\) in .*shop\.py, line \d+, cannot stop here: this process has no keyboard",
     ) as failed:
         replay(CHANGES, shop)
     assert failed.value.code == "NOT_SUPPORTED"
@@ -227,7 +227,9 @@ def test_a_connector_that_cannot_be_filled_is_replayed_up_to_the_sink_with_a_not
     done = replay(CHANGES, FixedShop(""))
     assert not done.has_rows
     assert not done.compared
-    assert "has other rows than that of the record, and none can be made" in done.notices[0]
+    assert (
+        "has other rows than that of the record, and a table cannot be created" in done.notices[0]
+    )
     assert [call.method for call in done.calls if call.number == 0] == [
         "create_merge_sink",
         "store_merged_rows",
@@ -253,7 +255,7 @@ def test_a_connector_without_the_table_that_creates_none_is_refused() -> None:
     record = dataclasses.replace(CHANGES, name=("", "default", "others"))
     with pytest.raises(
         RowMergeError,
-        match=r"FixedShop has no table default\.others, and none can be made: .*Give make_table",
+        match=r"FixedShop has no table default\.others, and it cannot be created: .*Pass make_table",
     ) as caught:
         replay(record, FixedShop)
     assert caught.value.code == "NOT_SUPPORTED"
@@ -276,7 +278,7 @@ def test_a_sample_and_a_missing_page_are_reported() -> None:
     record = dataclasses.replace(CHANGES, every=10, left_out={0: 3})
     assert replay(record, Shop).notices == (
         "3 pages of writer 0 are not in the record, before its last one",
-        "The record is a sample: of 10 rows one was kept",
+        "The record is a sample: one row of 10 was kept",
     )
 
 
@@ -286,7 +288,7 @@ def test_a_sample_and_a_missing_page_are_reported() -> None:
         ({"writer": 7}, "The record has no pages of writer 7. There are: 0, 1."),
         ({"writer": -1}, "writer = -1 is not possible"),
         ({"writer": "0"}, "writer = '0' is not possible"),
-        ({"writer": 0, "split": 0}, "writer and split do not go together"),
+        ({"writer": 0, "split": 0}, "writer and split cannot be combined"),
         (
             {"call": "finish_merg"},
             "call = 'finish_merg' is not possible. Did you mean 'finish_merge'",
@@ -309,7 +311,7 @@ def test_parts_missing_from_the_record_are_refused(chosen: Any, message: str) ->
         ("shop", "connector = 'shop' is not possible"),
         ("no_such_module:make", "connector = 'no_such_module:make' cannot be imported"),
         ("tests.replays.shop:nothing", "cannot be imported"),
-        (lambda: 5, "gave int; it gives a rowmerge_nb.Connector"),
+        (lambda: 5, "returned int; it must return a rowmerge_nb.Connector"),
     ],
 )
 def test_a_factory_that_makes_no_connector_is_refused(connector: Any, message: str) -> None:

@@ -117,7 +117,7 @@ def test_a_replay_that_does_not_fail_is_not_shrunk() -> None:
 def test_the_best_result_so_far_is_returned_with_a_notice_when_time_is_up() -> None:
     small = shrink(many(), partial(Shop, "price 7 is refused"), seconds=1e-9)
     assert small.failed
-    assert small.notices[-1].endswith("in 0 replays; after 1e-09 seconds it was not finished")
+    assert small.notices[-1].endswith("in 0 replays; it was not finished after 1e-09 seconds")
 
 
 def test_seconds_must_be_a_number() -> None:

@@ -231,10 +231,10 @@ def test_make_table_is_named_too(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("path", "message"),
     [
-        ("there.py", "exists already"),
+        ("there.py", "already exists"),
         ("there.py/test_x.py", "cannot be written as .*: File exists"),
-        ("folder", "is not the name of a file of Python or Java"),
-        ("test.txt", "is not the name of a file of Python or Java"),
+        ("folder", "is not the name of a Python or Java file"),
+        ("test.txt", "is not the name of a Python or Java file"),
         (3, "path = 3"),
     ],
 )
@@ -254,7 +254,7 @@ def test_missing_folders_are_created_and_a_second_test_is_refused(tmp_path: Path
     done = replay(UPDATES, shop.broken)
     file = done.to_test(tmp_path / "tests" / "shop" / "test_shop.py")
     assert file.exists()
-    with pytest.raises(RowMergeError, match="exists already") as caught:
+    with pytest.raises(RowMergeError, match="already exists") as caught:
         done.to_test(file)
     assert "another name" in str(caught.value.hint)
 

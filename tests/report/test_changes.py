@@ -59,14 +59,12 @@ def test_unchanged_rows_follow_the_changed_ones_with_matched_rows_first() -> Non
     )
     text = render_text(build_report(trace), show="diff,journeys")
     assert "=  Hal\N{OPEN BOX}" in text
-    assert text.endswith(
-        "2 target rows untouched, since no row of the source has them for partners."
-    )
+    assert text.endswith("2 target rows untouched, since no source row matches them.")
     fewer = with_parts(
         trace, samples={"untouched_rows": untouched(("Hal ", 3, "Hull"))}, target={"rows_before": 6}
     )
     one = render_text(build_report(fewer), show="journeys")
-    assert "1 target row untouched, since no row of the source has it for a partner:" in one
+    assert "1 target row untouched, since no source row matches it:" in one
     html = render_html(build_report(trace))
     changed, after = html.split('aria-label="The table after"')
     assert changed.count('<tr class="rm-mut"><td class="rm-m">=</td>') == 3
@@ -173,7 +171,7 @@ def test_the_first_of_many_unchanged_rows_are_shown() -> None:
         samples={"untouched_rows": untouched(*((f"row {n}", n, "x") for n in range(30)))},
     )
     assert len(diff_of(trace).same) == 30
-    assert diff_of(trace).sizes.endswith("Of the unchanged ones the first 30 are shown.")
+    assert diff_of(trace).sizes.endswith("Of the unchanged rows, the first 30 are shown.")
 
 
 @pytest.mark.parametrize("rows", [None, untouched(("Dave", 11, "Devon"))])

@@ -95,7 +95,7 @@ def test_unreported_results_are_shown_as_unknown() -> None:
     assert compared.same is None
     assert (
         compared.sentence
-        == "Both ways run; whether they would leave the same rows in <t> is not known."
+        == "Both ways run; whether they would leave the same rows in <t> is unknown."
     )
 
 
@@ -108,13 +108,13 @@ def test_the_pages_of_both_flows_are_shown_side_by_side_with_the_changed_rows() 
     for title in (
         "Changed rows: ",
         "Pages the sinks got, merge: ",
-        "Pages the page sources got back, updatable: ",
+        "Pages returned to the page sources, updatable: ",
     ):
         assert [line.startswith(title) for line in text.splitlines()].count(True) == 1
     assert (
         text.index("Changed rows")
         < text.index("Pages the sinks")
-        < text.index("Pages the page sources")
+        < text.index("Pages returned to the page sources")
         < text.index("Plan; ")
     )
     assert "split  row_id  address  purchases" in text
@@ -189,12 +189,12 @@ def test_rows_are_aligned_by_their_numbers_and_values_and_markup_in_them_is_text
     )
     bundle = Comparison("paradigms", "MERGE x", ["id"], left, right)._repr_mimebundle_()
     lines = bundle["text/plain"].splitlines()
-    start = lines.index("What transform_page makes of each row")
+    start = lines.index("What transform_page does with each row")
     marked = [line for line in lines[start + 2 :] if "≠" in line]
     assert len(marked) == 1
     assert "<b>other</b>" in marked[0]
     assert "&lt;b&gt;other&lt;/b&gt;" in bundle["text/html"]
-    assert "What transform_page makes" not in str(
+    assert "What transform_page does" not in str(
         Comparison("paradigms", "MERGE x", ["id"], left, left)
     )
 
@@ -237,7 +237,7 @@ def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report
     )
     bundle = compared._repr_mimebundle_()
     for text in bundle.values():
-        assert "What transform_page makes of each row" not in text
+        assert "What transform_page does with each row" not in text
         assert "would look unchanged" in " ".join(text.split())
     monkeypatch.setattr(
         "rowmerge_nb.report.model.alignment.MOST_JOINED", trace.samples.pages.before.num_rows - 1
@@ -251,7 +251,7 @@ def test_rows_of_a_sample_or_of_a_large_statement_are_not_aligned_and_the_report
             side_of("other", with_parts(other, samples={"stored_pages": ()})),
         )
     )
-    assert "Rows are laid side by side of statements with at most" in large
+    assert "Rows are compared side by side for statements with at most" in large
 
 
 def test_rows_are_aligned_once_per_bundle(monkeypatch: pytest.MonkeyPatch) -> None:

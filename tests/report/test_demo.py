@@ -17,7 +17,7 @@ def test_the_documents_statement_runs_on_pages() -> None:
     with Engine() as engine:
         engine.run_script(demo.SETUP)
         plan = str(engine.run(f"EXPLAIN {demo.STATEMENT}"))
-    assert "What is below it runs in the task" in plan
+    assert "The nodes below run in the task" in plan
 
 
 def test_the_demo_prints_little_and_names_the_page(

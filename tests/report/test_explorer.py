@@ -166,8 +166,8 @@ def test_a_row_has_a_word_at_every_step(engine: Engine, era: str) -> None:
 @pytest.mark.parametrize(
     ("statement", "options", "said"),
     [
-        ("SELECT 1", {}, "nothing to show of this SELECT"),
-        (MERGE, {"dry_run": True}, "nothing to show of this MERGE"),
+        ("SELECT 1", {}, "nothing to show for this SELECT"),
+        (MERGE, {"dry_run": True}, "nothing to show for this MERGE"),
         (MERGE, {"trace": "off", "rehearse": True}, "no rows with the values of both sides"),
         (
             "DELETE FROM accounts WHERE purchases > 5",
@@ -802,7 +802,7 @@ def test_the_reasons_of_a_writer_a_null_key_and_a_near_key_are_shown(
     assert "this is unknown, since NULL equals nothing" in told["barred"][0]
     assert told["barred"][1:] == [1, 1]
     assert "('gus') would match target row 'Gus'" in told["near"]
-    assert "the SQL standard where two source rows change one target row" in told["rules"]
+    assert "the SQL standard fails if two source rows change one target row" in told["rules"]
     assert told["tables"] == [7, 7]
 
 
@@ -840,8 +840,8 @@ def test_a_function_of_the_connector_and_even_spreading_are_named(engine: Engine
 
     says, placed = told("documents")
     assert (
-        "rows for which its function of place gives the same: one place, one writer. A row goes to writer "
-        in says
+        "rows for which its function of place returns the same value: one place, one"
+        " writer. A row goes to writer " in says
     )
     assert placed == [
         "place = 'a' → the connector's function",
@@ -878,13 +878,13 @@ def test_steps_explain_the_paradigm_and_count_arriving_and_leaving_rows(engine: 
     assert halves["case_number"].startswith("0 throughout")
     assert "its values are not needed" in halves["a DELETE"]
     assert dict(whole["legend"])["case_number"] == "the clause that fired"
-    assert "the old values go along" in dict(whole["legend"])["a DELETE"]
+    assert "the old values accompany it" in dict(whole["legend"])["a DELETE"]
     assert "NULL no clause" in dict(step("case", era="current")["legend"])["operation"]
     assert (
         "insert_from_update" in dict(split["legend"]),
         "insert_from_update" in dict(step("sinks")["legend"]),
     ) == (True, False)
-    assert "42 of NULL" in dict(step("case")["legend"])["hash"]
+    assert "42 for NULL" in dict(step("case")["legend"])["hash"]
     assert "hash" not in dict(step("case", era="current")["legend"])
     assert (
         "The standard's rule decides here, since the option"
@@ -1171,7 +1171,7 @@ def test_a_saved_trace_names_the_rows_that_were_not_joined(engine: Engine, tmp_p
     save_trace(engine.run(MERGE, rehearse=True).trace, tmp_path / "merge.json")
     others = explorer_state(load_trace(tmp_path / "merge.json"))["others"]
     assert [row["cells"][0] for row in others] == ["Dave", "Gus", "Joe"]
-    assert all("has it for a partner" in row["why"] for row in others)
+    assert all("No source row matches it" in row["why"] for row in others)
     assert [row["near"].partition(":")[0] for row in others] == ["Near miss", "Near miss", ""]
 
 
@@ -1213,7 +1213,7 @@ def test_each_step_shows_its_content_and_a_file_names_what_needs_a_kernel(
     assert told["gus"][1].startswith(
         "It has no partner: ON is true for no row of the target. Near miss: Source row 4 ('gus')"
     )
-    assert "no clause looks at it" in told["other"]
+    assert "no clause applies to it" in told["other"]
     assert "Near miss: Target row ('Gus')" in told["other"]
     assert told["whatif"] == "What if (needs a kernel)"
     assert "result.explore()" in told["why"]
@@ -1287,8 +1287,10 @@ def test_a_file_switches_paradigm_era_and_rule_without_a_kernel(page: str, tmp_p
     )
     assert told["tables"] == ["before: 7 rows", "after: 5 rows"]
     assert says.startswith(
-        "not runOther than in the run, and marked \u2260: the pages of transform_page, exchange, sinks, finish_merge and commit, and the explanations beside distinct. "
-        "transform_page returns 5 rows, in the run 7. Differences are framed there"
+        "not runDifferent from the run, and marked \u2260: the pages of"
+        " transform_page, exchange, sinks, finish_merge and commit, and the explanations"
+        " beside distinct. transform_page returns 5 rows, in the run 7. Differences are"
+        " framed"
     )
     assert first == "─▸ 0 Aaron Aaron 11 Arches 3 0 0"
     assert told["headline"].startswith("With these options, not run; the same rows change: ")
@@ -1297,7 +1299,8 @@ def test_a_file_switches_paradigm_era_and_rule_without_a_kernel(page: str, tmp_p
     assert "insert_from_update" not in told["handed"][1]
     assert told["sinks"].endswith("would get 5 rows.")
     assert told["calls"].startswith(
-        "not runNo call was made. These would be: those of the run, but that get_row_change_paradigm answers otherwise"
+        "not runNo call was made. The calls would be those of the run, but that"
+        " get_row_change_paradigm answers otherwise"
     )
     assert (
         "get_row_change_paradigm coordinatorwith the table handlegives CHANGE_ONLY_UPDATED_COLUMNS"
@@ -1317,7 +1320,7 @@ def test_a_file_switches_paradigm_era_and_rule_without_a_kernel(page: str, tmp_p
         "finish",
         "commit",
     ]
-    says = "not runOther than in the run, and marked \u2260: the explanations beside distinct. Every page is as in the run. Back to the run"
+    says = "not runDifferent from the run, and marked \u2260: the explanations beside distinct. Every page is as in the run. Back to the run"
     assert told["rule"] == [["distinct"], says]
     assert (told["asked"], told["loaded"]) == ([], 0)
 
@@ -1386,7 +1389,7 @@ def test_a_reason_is_shown_without_other_options(engine: Engine, tmp_path: Path)
         tmp_path,
     )
     assert told["switches"] == 0
-    assert "what another rule makes of them, only a run can tell" in told["why"]
+    assert "Only a run can show the result under another rule" in told["why"]
 
 
 def test_thirty_rows_under_all_options_are_a_small_state(engine: Engine) -> None:
@@ -1429,7 +1432,7 @@ def test_the_legend_of_a_delete_mentions_its_partition_only_if_it_matters(
     engine: Engine, era: str, decides: bool
 ) -> None:
     state = explorer_state(engine.run(MERGE, rehearse=True, era=era).trace)
-    assert ("which says where it goes" in dict(legend_of(state, "sinks"))["a DELETE"]) == decides
+    assert ("which determines its writer" in dict(legend_of(state, "sinks"))["a DELETE"]) == decides
     assert any("in turn" in half["placed"] for half in state["after"]["rows"]) != decides
 
 
@@ -1464,7 +1467,7 @@ def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(
     says = {step["key"]: step["says"] for step in ruled["steps"]}
     assert "a target row that two source rows change" in says["distinct"]
     alone = _applied(run, changes["DELETE_ROW_AND_INSERT_ROW|documents|standard"][1])
-    assert alone["no_calls"].startswith("No call was made. These would be: those of the run. ")
+    assert alone["no_calls"].startswith("No call was made. The calls would be those of the run. ")
     told, really = (
         states["CHANGE_ONLY_UPDATED_COLUMNS|current|trino"]["calls"],
         explorer_state(derived)["calls"],
@@ -1557,13 +1560,13 @@ def test_derived_options_are_consistent_and_both_tables_have_their_names(
         in_place = way["paradigm"] == "CHANGE_ONLY_UPDATED_COLUMNS"
         assert way["marked"] == way["aside"].startswith("\u2260") == (not own)
         assert way["examples"] == ["fails", "fails" if in_place else "runs", "runs", "fails"]
-        assert ("fail all the same" in way["aside"]) == in_place
+        assert ("fail as well" in way["aside"]) == in_place
         assert ("The standard's rule decides here" in way["aside"]) == (way["rule"] == "standard")
         assert "pass in Trino alone" not in way["aside"]
         if not own:
             assert "In this run" not in way["aside"]
             assert "gives version" not in way["calls"]
-            assert "gives a version that only a run can tell" in way["calls"]
+            assert "gives a version that only a run shows" in way["calls"]
 
 
 NAMELESS = """
@@ -1681,7 +1684,7 @@ def test_a_target_row_that_was_matched_twice_is_one_row_of_the_table(
     told = seen(page, script, tmp_path)
     assert (told["old"], told["lane"]) == (1, ["0 nothing"])
     # A row with DO NOTHING changes nothing, so the standard does not object to it, and neither does the engine.
-    assert "Here both let it pass." in told["rules"]
+    assert "Here both allow it." in told["rules"]
     assert engine.run(merge, rehearse=True, duplicates="standard").trace.state == "finished"
     kept = merge.replace("INTO accounts", "INTO twice")
     engine.run(f"CREATE TABLE twice AS SELECT * FROM ({ROWS}) AS v (customer, purchases, address)")

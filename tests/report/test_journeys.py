@@ -64,7 +64,7 @@ def test_the_report_shows_the_journeys_of_all_rows_and_those_of_some_to_those_wh
     assert "Row journeys" in render_text(report)
     some = with_parts(merge_trace(Setup()), join={"rows": 1000})
     assert (
-        "Row journeys are not shown of so many rows; `--show journeys` shows the first ones."
+        "Row journeys are not shown for this many rows; `--show journeys` shows the first ones."
         in render_text(build_report(some))
     )
     assert "Row journeys: " not in render_text(build_report(some))
@@ -121,10 +121,7 @@ def test_untouched_target_rows_are_under_the_journeys_with_their_values() -> Non
         merge_trace(Setup()), samples={"untouched_rows": rows}, target={"rows_before": 5 + 40}
     )
     text = render_text(build_report(trace), show="journeys")
-    assert (
-        "target rows untouched, since no row of the source has them for partners, the first 2:"
-        in text
-    )
+    assert "target rows untouched, since no source row matches them, the first 2:" in text
     assert "  (Zoe\N{OPEN BOX}, 1, <b>)" in text
     assert "  (NULL, 2, NULL)" in text
     html = render_html(build_report(trace), show="journeys")
@@ -219,7 +216,7 @@ def test_the_summary_of_a_row_is_not_repeated_in_its_details() -> None:
         (
             {"samples": {"pages": None}, "join": {"rows": 0}},
             "journeys",
-            "Row journeys are not shown: there were no rows to do anything about.",
+            "Row journeys are not shown: there were no rows to process.",
         ),
         (
             {"samples": {"near_misses": None}, "join": {"unmatched_rows": 0}},
@@ -229,7 +226,7 @@ def test_the_summary_of_a_row_is_not_repeated_in_its_details() -> None:
         (
             {"samples": {"near_misses": None}, "join": {"unmatched_rows": 2}},
             "near",
-            "The nearest keys are not shown: they were not looked for; `--near` does.",
+            "The nearest keys are not shown: they were not searched; `--near` does.",
         ),
         (
             {"samples": {"near_misses": NearKeys(problem="ON has a subquery.")}},

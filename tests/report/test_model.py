@@ -239,9 +239,9 @@ def test_a_report_needs_no_spark():
 @pytest.mark.parametrize(
     ("kind", "sentence"),
     [
-        ("CREATE TABLE", "Table accounts exists already; it was left as it was."),
-        ("CREATE TABLE AS", "Table accounts exists already; it was left as it was."),
-        ("DROP TABLE", "There is no such table; nothing was dropped."),
+        ("CREATE TABLE", "Table accounts already exists and is unchanged."),
+        ("CREATE TABLE AS", "Table accounts already exists and is unchanged."),
+        ("DROP TABLE", "The table does not exist; nothing was dropped."),
     ],
 )
 def test_a_statement_without_work_is_reported_as_such(kind, sentence):
@@ -253,7 +253,7 @@ def test_a_dropped_table_without_a_name_did_not_exist():
     trace = traces.simple_trace("DROP TABLE", target={"name": ""})
     assert (
         phrase_text(build_report(trace).outcome.sentence)
-        == "There is no such table; nothing was dropped."
+        == "The table does not exist; nothing was dropped."
     )
 
 

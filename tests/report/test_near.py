@@ -138,7 +138,10 @@ def test_a_report_names_a_likely_mistake(found: NearRow, likely: bool) -> None:
         ),
         (
             NearRow(None, {}, ("x",)),
-            "Source row ('x'): no key of the target is near, that is the same but for blanks, case, writing or one letter.",
+            (
+                "Source row ('x'): no key of the target is near, that is, the same except"
+                " for blanks, case, notation or one letter."
+            ),
         ),
         (
             NearRow(1, {}, (None,), None, (Separation(0, (KeyDifference.NULL,)),)),
@@ -171,7 +174,7 @@ def test_a_row_is_described_in_a_sentence(found: NearRow, said: str) -> None:
         (
             (),
             (Answer.FALSE,),
-            ": the key is there, in target row ('a', 2), but t.r = 'EU' is false for it.",
+            ": the key exists, in target row ('a', 2), but t.r = 'EU' is false for it.",
         ),
     ],
 )
@@ -253,7 +256,7 @@ def test_counts_have_grouped_digits_and_unsearched_differences_are_named() -> No
         "4,100 of 9,000 source rows have no partner.",
         "312 of 4,100 unmatched source rows would match without leading and trailing blanks and in the same case.",
         "1 of 4,100 unmatched source rows differs from a near key by one letter.",
-        "Keys that differ by one letter were not looked for.",
+        "Keys that differ by one letter were not searched.",
     ]
 
 

@@ -17,8 +17,14 @@ from rowmerge_nb.trace.trace import Trace
 from tests.report.building import ONLY_CHANGED, Setup, merge_trace
 from tests.report.traces import explain_trace
 
-BOTH = "`--compare paradigms` runs both; of a store that has only one of them, on a copy of the target in memory."
-ALL = "operation 3, the row id and all columns, since all rows of a page have the same ones, whatever a clause sets."
+BOTH = (
+    "`--compare paradigms` runs both; if a store supports only one, on a copy of the"
+    " target in memory."
+)
+ALL = (
+    "operation 3, the row id and all columns, since all rows of a page have the same"
+    " columns, regardless of what a clause sets."
+)
 
 
 def with_exchange(trace: Trace, facts: ExchangeFacts | None) -> Trace:
@@ -117,7 +123,10 @@ def test_halves_that_went_to_two_writers_are_counted() -> None:
         ),
         (
             merge_trace(Setup(rows=()), target={"connector": ""}),
-            f"By CHANGE_ONLY_UPDATED_COLUMNS as many rows would leave, since none is updated. {BOTH}",
+            (
+                "With CHANGE_ONLY_UPDATED_COLUMNS, the same number of rows would leave,"
+                f" since none is updated. {BOTH}"
+            ),
         ),
         (merge_trace(settings={"paradigm": ""}), ""),
     ],

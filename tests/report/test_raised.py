@@ -78,7 +78,7 @@ def test_an_error_is_shown_with_its_cause() -> None:
     assert [frame.function for frame in found.causes[1].frames] == ["explicit", "looked_up"]
     assert found.causes[1].frames[-1].text == 'return {"name": 1}[name]'
     lines = raised_text(all_raised([found])[0], 99)
-    at = lines.index("Raised while this was handled: ValueError: no such column")
+    at = lines.index("Raised while handling this error: ValueError: no such column")
     assert lines[at + 3].startswith("Raised from KeyError: 'nmae'")
     assert lines[-1].endswith('in looked_up: return {"name": 1}[name]')
     # Python lists them from the inside out.

@@ -21,12 +21,12 @@ ONE_ACTS = MatchPattern(matches=2, acting=1, updates=1, deletes=0, repeated=Fals
 @pytest.mark.parametrize(
     ("patterns", "said"),
     [
-        (None, "In everything else about rows and clauses the two agree."),
-        ((), "Here no target row is matched twice, so both let it pass."),
-        ((ONE_ACTS,), "Here both let it pass."),
+        (None, "In all other questions about rows and clauses, the two agree."),
+        ((), "Here no target row is matched twice, so both allow it."),
+        ((ONE_ACTS,), "Here both allow it."),
         ((ONE_CLAUSE,), "Here both fail."),
-        ((TWO_CLAUSES,), "Here Trino's rule lets it pass, and the standard fails."),
-        ((NO_CLAUSE, ONE_ACTS), "Here the standard lets it pass, and Trino's rule fails."),
+        ((TWO_CLAUSES,), "Here Trino's rule allows it, and the standard fails."),
+        ((NO_CLAUSE, ONE_ACTS), "Here the standard allows it, and Trino's rule fails."),
     ],
 )
 def test_the_answers_of_both_rules_are_shown_if_known(
@@ -53,7 +53,7 @@ def test_two_clauses_fail_too_under_in_place_changes() -> None:
     assert (
         "two clauses that each change the row pass Trino's check and fail in the standard" in said
     )
-    assert "two clauses that each change the row fail all the same" in said
+    assert "two clauses that each change the row fail as well" in said
     assert "pass in Trino and" not in said
     assert said.endswith("Here both fail.")
     assert told is not None

@@ -57,25 +57,15 @@ def test_wrong_rows_are_shown_with_the_reasons_of_rows_with_the_same_key(engine:
     assert check.unexpected.to_pylist() == [{"customer": "Dave", "purchases": Decimal("11.0")}]
     assert check.to_pandas()["row"].tolist() == ["missing", "missing", "unexpected"]
     assert str(check) == (
-        "Not yet: 2 rows missing, 1 row unexpected.\n"
-        "\n"
-        "            customer  purchases\n"
-        "missing     Carol           9.0\n"
-        "missing     Ed             NULL\n"
-        "unexpected  Dave           11.0\n"
-        "\n"
-        "Source row 1 (Carol, 9): clause 0 DELETE\n"
-        "  It has a partner: ON is true: t.customer = s.customer (s.customer = 'Carol', t.customer = 'Carol').\n"
-        "  Clause 0 fires: s.n > 8 (s.n = 9).\n"
-        "  The first clause that fires is the only one: 1 is not reached.\n"
-        "\n"
-        "Source row 2 (Ed, NULL): no clause fired\n"
-        "  It has no partner: ON is true for no row of the target.\n"
-        "  Clause 2 is unknown: s.n > 0, since s.n is NULL.\n"
-        "  No clause fires, so the row does nothing.\n"
-        "\n"
-        "(Dave)\n"
-        "  No row that took part has its customer."
+        "Not yet: 2 rows missing, 1 row unexpected.\n\n            customer "
+        " purchases\nmissing     Carol           9.0\nmissing     Ed            "
+        " NULL\nunexpected  Dave           11.0\n\nSource row 1 (Carol, 9): clause 0 DELETE\n"
+        "  It has a partner: ON is true: t.customer = s.customer (s.customer = 'Carol',"
+        " t.customer = 'Carol').\n  Clause 0 fires: s.n > 8 (s.n = 9).\n  Only the first"
+        " clause that fires applies: 1 is not reached.\n\nSource row 2 (Ed, NULL): no clause"
+        " fired\n  It has no partner: ON is true for no row of the target.\n  Clause 2 is"
+        " unknown: s.n > 0, since s.n is NULL.\n  No clause fires, so the row does"
+        " nothing.\n\n(Dave)\n  No row that took part has its customer."
     )
     html = check._repr_mimebundle_()["text/html"]
     assert "since s.n is NULL" in html
@@ -108,7 +98,7 @@ def test_rows_are_counted_and_of_many_the_first_are_shown(engine: Engine) -> Non
     hostile = engine.run("SELECT '<b>x' AS a").check_rows(pd.DataFrame({"a": []}))
     assert "&lt;b&gt;x" in hostile._repr_mimebundle_()["text/html"]
     nothing = engine.run("SELECT * FROM accounts WHERE false")
-    assert nothing.check_rows(LEFT.head(0)).sentence == "Right: no row, as wanted."
+    assert nothing.check_rows(LEFT.head(0)).sentence == "Correct: no row, as expected."
 
 
 def test_update_and_delete_are_checked_as_well(engine: Engine) -> None:
@@ -138,22 +128,22 @@ def test_update_and_delete_are_checked_as_well(engine: Engine) -> None:
         (
             LEFT[["customer"]],
             None,
-            "The wanted rows have no column 'purchases'. The columns are: customer, purchases.",
+            "The expected rows have no column 'purchases'. The columns are: customer, purchases.",
         ),
         (
             LEFT.assign(PURCHASES="much"),
             None,
-            r"Column 'purchases' of the wanted rows does not fit decimal\(4,1\)",
+            r"Column 'purchases' of the expected rows does not fit decimal\(4,1\)",
         ),
         (
             LEFT.assign(PURCHASES=12345),
             None,
-            r"Column 'purchases' of the wanted rows does not fit decimal\(4,1\)",
+            r"Column 'purchases' of the expected rows does not fit decimal\(4,1\)",
         ),
         (LEFT, "name", "The rows have no column 'name'"),
         (LEFT, ["customer", "purchase"], "Did you mean 'purchases'"),
         (LEFT, 5, "by = 5 is"),
-        (LEFT, [], "by is of type list, which is not possible. Give one column at least"),
+        (LEFT, [], "by is of type list, which is not possible. Give at least one column"),
     ],
 )
 def test_impossible_comparisons_are_refused(
@@ -174,7 +164,7 @@ def test_unknown_rows_are_not_compared(engine: Engine, tmp_path: Path) -> None:
     engine.run("CREATE TABLE lake.default.t AS SELECT 1 AS n")
     for result, said in (
         (raised.value.result, r"This UPDATE failed \(DIVISION_BY_ZERO\)"),
-        (done.what_if(), "The rows that this MERGE left are not known"),
+        (done.what_if(), "The rows that this MERGE left are unknown"),
         (Result(load_trace(tmp_path / "merge.json")), "not known"),
         (engine.run(MERGE, dry_run=True), "not known"),
         (engine.run("INSERT INTO accounts VALUES ('Gus', 1)"), "The rows that this INSERT left"),

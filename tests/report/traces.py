@@ -75,7 +75,7 @@ def duplicate_trace() -> Trace:
         line=2,
         column=6,
         length=23,
-        hint="Give each target row one source row, for example by aggregating the source",
+        hint="Give each target row only one source row, for example by aggregating the source",
         step="DuplicateCheck",
         consequences=(
             Consequence("was called.", "begin_merge"),

@@ -164,7 +164,7 @@ class Appending(Careless):
 def test_a_doubled_row_is_found() -> None:
     told = interleave(Appending, upsert((9, "x")), upsert((9, "y")))
     assert "doubled row" in told.shortest
-    assert told.shortest["doubled row"].about == "key 9 is there 2 times"
+    assert told.shortest["doubled row"].about == "key 9 exists 2 times"
 
 
 class Halfhearted(Store):
@@ -239,7 +239,7 @@ def test_orders_that_are_one_are_tried_once() -> None:
             {},
             "second updates the column 'w'",
         ),
-        ((MemoryConnector, lambda rows: rows, sets("y")), {}, "first gave list"),
+        ((MemoryConnector, lambda rows: rows, sets("y")), {}, "first returned list"),
         ((MemoryConnector, sets("x"), sets("y")), {"rows": [(1,)]}, "rows"),
         ((MemoryConnector, sets("x"), sets("y")), {"rows": [(1, "a"), (1, "b")]}, "rows"),
         ((MemoryConnector, sets("x"), sets("y")), {"columns": {"id": "bigint"}}, "columns"),
@@ -251,7 +251,7 @@ def test_orders_that_are_one_are_tried_once() -> None:
         (
             (MemoryConnector(), sets("x"), sets("y")),
             {"table": "a.t"},
-            "A table that is there already",
+            "Existing tables are not changed",
         ),
     ],
 )

@@ -136,7 +136,7 @@ def test_the_first_point_of_difference_is_named(results: dict[str, Result]) -> N
         9,
         10,
     )
-    assert "parts from this run at transform_page: 9 here, 10 in Trino." in " ".join(
+    assert "diverges from this run at transform_page: 9 here, 10 in Trino." in " ".join(
         str(beside).split()
     )
     assert str(beside).count("◀") == 1
@@ -228,7 +228,7 @@ def with_value(value: Any, *path: str | int) -> dict[str, Any]:
             without("stages", "stages", 0, "plan", "jsonRepresentation"),
             "has no 'jsonRepresentation'",
         ),
-        (with_value("{", "stages", "stages", 0, "plan", "jsonRepresentation"), "is no JSON"),
+        (with_value("{", "stages", "stages", 0, "plan", "jsonRepresentation"), "is not JSON"),
         (with_value("[]", "stages", "stages", 0, "plan", "jsonRepresentation"), "is a list"),
         (without("stages", "stages", 0, "stageStats"), "has no 'stageStats'"),
         (
@@ -255,7 +255,7 @@ def with_value(value: Any, *path: str | int) -> dict[str, Any]:
             "are not stages",
         ),
         ("[" * 100_000 + "]" * 100_000, "nested deeper"),
-        ({**answer("5-delete"), "updateType": "INSERT"}, "of the kind INSERT"),
+        ({**answer("5-delete"), "updateType": "INSERT"}, "of type INSERT"),
     ],
 )
 def test_an_invalid_query_is_one_error_with_a_next_step(given: Any, message: str) -> None:
@@ -274,7 +274,7 @@ def test_a_stage_below_itself_is_refused() -> None:
         "children": [],
     }
     given["stages"]["stages"][0]["plan"]["jsonRepresentation"] = json.dumps(tree)
-    with pytest.raises(RowMergeError, match="two places, or to itself"):
+    with pytest.raises(RowMergeError, match="two stages, or to itself"):
         trino_query(given)
 
 

@@ -29,7 +29,7 @@ def check_alteration(alteration: Alteration) -> None:
     match alteration:
         case AddColumn(column=column, position=position):
             if position is not ColumnPosition.LAST:
-                raise _refused("adding a column before others", "Leave out FIRST and AFTER.")
+                raise _refused("adding a column before others", "Remove FIRST and AFTER.")
             if not column.nullable:
                 raise _refused(
                     "adding not null columns",
@@ -42,7 +42,7 @@ def check_alteration(alteration: Alteration) -> None:
                 f"The following properties cannot be updated: {name}",
                 code="NOT_SUPPORTED",
                 properties=(name,),
-                hint="CREATE TABLE AS makes a table with other properties.",
+                hint="CREATE TABLE AS creates a table with other properties.",
             )
         case DropNotNull() | SetColumnComment() | SetTableComment():
             pass
@@ -50,14 +50,14 @@ def check_alteration(alteration: Alteration) -> None:
             verb = "drop" if isinstance(alteration, DropColumn) else "rename"
             raise ConnectorError(
                 f"Cannot {verb} column from table using column mapping mode NONE",
-                hint="CREATE TABLE AS makes a table with other columns.",
+                hint="CREATE TABLE AS creates a table with other columns.",
             )
         case SetColumnType():
             raise _refused(
-                "setting column types", "CREATE TABLE AS makes a table with other columns."
+                "setting column types", "CREATE TABLE AS creates a table with other columns."
             )
         case _:
-            raise _refused("renaming tables", "CREATE TABLE AS makes a table of another name.")
+            raise _refused("renaming tables", "CREATE TABLE AS creates a table with another name.")
 
 
 def alter(table: DeltaTable, alteration: Alteration, properties: CommitProperties) -> None:

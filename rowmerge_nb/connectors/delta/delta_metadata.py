@@ -80,7 +80,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
 
 TABLE_PROPERTIES: Final = {
-    "partitioned_by": "columns whose values make the partitions, ARRAY['region']",
+    "partitioned_by": "columns whose values define the partitions, ARRAY['region']",
     "type_widening_enabled": "whether MERGE WITH SCHEMA EVOLUTION changes types of columns",
 }
 _ATTEMPTS: Final = 20
@@ -296,7 +296,7 @@ class DeltaMetadata(ConnectorMetadata):
             if one.lower() not in names:
                 raise invalid_property(
                     "partitioned_by",
-                    f"Table '{name}' has no column '{one}' to be partitioned by",
+                    f"Table '{name}' has no column '{one}' to partition by",
                     "Name columns of the table.",
                 )
         partition_columns = tuple(names[one.lower()] for one in partitioned_by)
@@ -304,7 +304,7 @@ class DeltaMetadata(ConnectorMetadata):
             raise invalid_property(
                 "partitioned_by",
                 "A Delta table cannot be partitioned by all of its columns",
-                "Leave one column out, since the files need one.",
+                "Omit one column, since the files need one.",
             )
         check_partition_columns(partition_columns, columns)
         schema = schema_json(columns)
@@ -595,7 +595,7 @@ class DeltaMetadata(ConnectorMetadata):
         if handle.narrow_columns:
             narrow = (
                 f"{plural(len(handle.narrow_columns), 'column')} kept the type"
-                f" ({', '.join(handle.narrow_columns)}): the Delta table is without"
+                f" ({', '.join(handle.narrow_columns)}): the Delta table lacks"
                 " delta.enableTypeWidening."
             )
             output = replace(output, notices=(narrow,))

@@ -323,7 +323,7 @@ def create(
                 raise ConnectorError(
                     f"Table '{handle.name}' was created by another statement",
                     code="TABLE_ALREADY_EXISTS",
-                    hint="Choose another name, or DROP TABLE before.",
+                    hint="Choose another name, or DROP TABLE first.",
                 ) from error
             _raise_failed(error, handle, 0)
     return version_after(0, handle)

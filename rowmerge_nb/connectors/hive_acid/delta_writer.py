@@ -255,10 +255,11 @@ def publish(
         source = root / file.path
         if not source.is_file():
             raise ConnectorError(
-                f"File '{source}', which a task has written for table '{table.name}', is gone",
+                f"File '{source}', which a task wrote for table '{table.name}', is missing",
                 code="HIVE_FILE_NOT_FOUND",
                 hint=(
-                    "Workers and notebook must see the same warehouse directory; then run it again."
+                    "Workers and notebook must share the warehouse directory. Then"
+                    " run the statement again."
                 ),
             )
         if file.kind == "delta" and statement != file.statement:
@@ -303,13 +304,13 @@ def _place(
         place(whole, directory, record)
     except FileExistsError as error:
         raise ConnectorError(
-            f"'{directory}' exists: another metastore has given out write id {write_id} of table"
-            f" '{table.name}'",
+            f"'{directory}' exists: another metastore has assigned write id {write_id}"
+            f" of table '{table.name}'",
             code="HIVE_PATH_ALREADY_EXISTS",
             hint=(
-                "A folder is kept by one metastore under one name. Take the table out by"
-                " unregister_table wherever it is known, and register the folder once: its write"
-                " ids are counted anew."
+                "Register a folder in one metastore and under one name. Call"
+                " unregister_table in every metastore that has it, and register the folder"
+                " once: its write ids are counted again."
             ),
         ) from error
     except FileNotFoundError:
@@ -324,13 +325,10 @@ def _free_number(used_numbers: set[int], file: StagedFile, table: HiveTable) -> 
     if len(used_numbers) >= STATEMENT_LIMIT:
         where = f"partition '{file.partition}'" if file.partition else "the table"
         raise ConnectorError(
-            f"The statement has written more than {STATEMENT_LIMIT} files for bucket {file.bucket}"
-            f" of {where}, and the row ids of Hive table '{table.name}' can tell no more of them"
-            " apart",
-            hint=(
-                "Let fewer tasks write: leave the option flow out, or have the table compacted"
-                " before."
-            ),
+            f"The statement has written more than {STATEMENT_LIMIT} files for bucket"
+            f" {file.bucket} of {where}, and the row ids of Hive table '{table.name}' cannot"
+            " distinguish more",
+            hint=("Let fewer tasks write: omit the option flow, or compact the table first."),
         )
     number = len(used_numbers)
     while number in used_numbers:

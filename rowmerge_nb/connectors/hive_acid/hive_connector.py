@@ -345,8 +345,8 @@ class HiveAcidConnector(Connector):
                 f" '{owner[0]}'",
                 code="HIVE_PATH_ALREADY_EXISTS",
                 hint=(
-                    "A table is in one metastore only. unregister_table takes it out there, and"
-                    " leaves its files, or copy the directory."
+                    "A table belongs to one metastore only. Unregister it there with"
+                    " unregister_table, which keeps its files, or copy the directory."
                 ),
             )
 
@@ -377,8 +377,8 @@ class HiveAcidConnector(Connector):
                 )
         except KeyboardInterrupt as interrupt:
             raise StatementInterrupted(
-                f"{subject} was interrupted. The table has the same rows, whether the compaction is"
-                " finished or not",
+                f"{subject} was interrupted. The table has the same rows whether or"
+                " not the compaction finished",
                 step="compact",
                 changed=None,
                 hint="Call compact again.",
@@ -437,7 +437,7 @@ class HiveAcidConnector(Connector):
             raise ConnectorError(
                 f"Table '{full_name}' does not exist",
                 code="TABLE_NOT_FOUND",
-                hint=f'SHOW TABLES FROM "{full_name.schema}" lists those that are there.',
+                hint=f'SHOW TABLES FROM "{full_name.schema}" lists those that exist.',
             )
         if transactional and not table.transactional:
             raise ConnectorError(

@@ -141,12 +141,13 @@ class HiveAcidMetadata(UpdatableMetadata):
         write_ids, write_id = handle.snapshot.write_ids, version.version
         if not isinstance(write_id, int) or version.pointer_type is not PointerType.TARGET_ID:
             raise unsupported_version(
-                type(write_id).__name__, "A former state of a Hive table is named by a write id."
+                type(write_id).__name__,
+                "An earlier state of a Hive table is identified by a write id.",
             )
         if not 0 <= write_id <= write_ids.high_watermark:
             raise ConnectorError.invalid(
-                f"Write id {write_id} of table '{name}' was not given out; the last one is"
-                f" {write_ids.high_watermark}",
+                f"Write id {write_id} of table '{name}' was not assigned; the last one"
+                f" is {write_ids.high_watermark}",
                 hint="The names of the table's delta folders have the write ids.",
             )
         if write_id in write_ids.open or write_id in write_ids.aborted:
@@ -209,8 +210,8 @@ class HiveAcidMetadata(UpdatableMetadata):
                 f"Target directory for table '{name}' already exists: {location}",
                 code="HIVE_PATH_ALREADY_EXISTS",
                 hint=(
-                    f"{orphans_command()} lists it if a statement that died has left it; else move"
-                    " it away, or register_table makes a table of it."
+                    f"{orphans_command()} lists it if a failed statement left it."
+                    " Otherwise, move it away, or make it a table with register_table."
                 ),
             ) from None
         except OSError as error:
@@ -255,8 +256,8 @@ class HiveAcidMetadata(UpdatableMetadata):
         handle = hive_table(table_handle)
         if not isinstance(alteration, SetTableComment | SetColumnComment):
             raise ConnectorError(
-                "This connector does not support altering tables, but for their comments",
-                hint="Make a table with other columns: CREATE TABLE ... AS SELECT.",
+                "This connector does not support altering tables, except for their comments",
+                hint="Create a table with other columns: CREATE TABLE ... AS SELECT.",
             )
         table = _commented(handle.table, alteration)
         self._transaction.changes.commented.append(table)
@@ -289,8 +290,8 @@ class HiveAcidMetadata(UpdatableMetadata):
         handle = hive_table(table_handle)
         if not handle.table.transactional:
             raise ConnectorError(
-                f"Table '{handle.table.name}' is not transactional, and only transactional tables"
-                " are written",
+                f"Table '{handle.table.name}' is not transactional, and only"
+                " transactional tables can be written",
                 hint="CREATE TABLE ... WITH (transactional = true) AS SELECT * FROM it.",
             )
         return HiveInsertTableHandle(handle, self._begin_write(session, handle, updates=False))
@@ -396,8 +397,8 @@ class HiveAcidMetadata(UpdatableMetadata):
                 raise ConnectorError(
                     f"Updating Hive table {role} columns is not supported",
                     hint=(
-                        f"'{moved[0]}' decides where a row is stored. Leave the option flow out:"
-                        " the machinery of MERGE moves rows."
+                        f"'{moved[0]}' decides where a row is stored. Omit the option"
+                        " flow: the machinery of MERGE moves rows."
                     ),
                 )
         write = self._begin_write(session, handle, updates=True)

@@ -53,7 +53,8 @@ def check_column_type(name: str, sql_type: Type) -> None:
             check_column_type(name, inner)
         if sql_type.base == "row" and None in sql_type.fields:
             raise AnalysisError.unsupported(
-                f"Column '{name}' has a field without a name, which Hive does not know: {sql_type}",
+                f"Column '{name}' has a field without a name, which Hive does not"
+                f" support: {sql_type}",
                 hint="Name all fields: row(x integer, y varchar).",
             )
         return
@@ -64,7 +65,7 @@ def check_column_type(name: str, sql_type: Type) -> None:
         raise AnalysisError.unsupported(
             f"Unsupported Hive type: {sql_type}. Supported {name_of} types:"
             f" {name_of}(<={longest}){more}. (column '{name}')",
-            hint="Take varchar without a length.",
+            hint="Use varchar without a length.",
         )
     if sql_type.base in _PLAIN or (
         sql_type.base == "timestamp"
@@ -273,13 +274,13 @@ def _check_timestamps(values: pa.Array, name: str) -> None:
     if bad.size:
         display_value = np.datetime64(int(bad[0]), "us").item()
         raise ExecutionError(
-            f"Timestamp {display_value} of column '{name}' cannot be written to an ORC file so that"
-            " every engine reads it back",
+            f"Timestamp {display_value} of column '{name}' cannot be written to an ORC"
+            " file in a form that every engine reads",
             code="NOT_SUPPORTED",
             step="append_page",
             hint=(
-                "Timestamps lie between 1677-09-21 and 2262-04-11; before 1970 with no fraction"
-                " below a millisecond, nor within the last second."
+                "Timestamps must be between 1677-09-21 and 2262-04-11. Before 1970,"
+                " they must be whole milliseconds, and not within the last second."
             ),
         )
 
@@ -320,9 +321,12 @@ def group_by_partition(
 def _check_texts(sql_type: pa.DataType, texts: Sequence[str | None]) -> None:
     for text in texts:
         if text in {"", DEFAULT_PARTITION}:
-            msg = f"Hive cannot tell the partition value {text!r} from NULL"
+            msg = f"Hive cannot distinguish the partition value {text!r} from NULL"
         elif text is not None and pa.types.is_temporal(sql_type) and not _FOUR_DIGITS.match(text):
-            msg = f"Hive does not read the partition value {text!r}: its year has not four digits"
+            msg = (
+                f"Hive does not read the partition value {text!r}: its year does not have"
+                " four digits"
+            )
         else:
             continue
         raise ExecutionError(

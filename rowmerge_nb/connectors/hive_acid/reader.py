@@ -186,8 +186,8 @@ def partition_splits(table: HiveTable, name: str, state: AcidState) -> Iterator[
 def _check_bucket(file: Path, bucket: int | None, table: HiveTable) -> None:
     if table.bucket_count is not None and (bucket is None or bucket >= table.bucket_count):
         raise ConnectorError(
-            f"Hive table '{table.name}' is corrupt: file '{file}' is of no bucket; the table has"
-            f" {table.bucket_count}",
+            f"Hive table '{table.name}' is corrupt: file '{file}' belongs to no"
+            f" bucket; the table has {table.bucket_count}",
             code="HIVE_INVALID_BUCKET_FILES",
             hint="Register the table with the bucket count that it was written with.",
         )
@@ -198,8 +198,8 @@ def _check_version(file: Path, table: HiveTable) -> None:
         version = dict(orc_file.schema.metadata or {}).get(b"hive.acid.version", b"0")
     if not version.isdigit() or int(version) < _OLDEST_VERSION:
         raise ConnectorError(
-            f"Hive transactional tables are supported since Hive 3.0, and file '{file}' of table"
-            f" '{table.name}' does not say that it is of that format",
+            "Hive transactional tables are supported since Hive 3.0, and file"
+            f" '{file}' of table '{table.name}' does not declare that format",
             hint="Run a major compaction with Hive 3, then read the table again.",
         )
 
@@ -290,10 +290,10 @@ def _stripes_of(split: HiveSplit, table: HiveTable) -> tuple[list[Stripe] | None
     tail = read_tail(split.path)
     if tail is None and split.stripes is not None:
         raise ConnectorError(
-            f"The end of file '{split.path}' of table '{table.name}' could be read when the"
-            " statement began, and now it cannot",
+            f"The end of file '{split.path}' of table '{table.name}' could be read"
+            " when the statement began, but no longer",
             code="HIVE_BAD_DATA",
-            hint="Run the statement again; if it stays so, bring the file back.",
+            hint="Run the statement again. If it fails again, restore the file.",
         )
     if tail is None:
         return None, None

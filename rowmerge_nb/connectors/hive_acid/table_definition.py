@@ -21,7 +21,7 @@ TABLE_PROPERTIES: Final = {
     "partitioned_by": "the table's last columns, one folder per value, ARRAY['...']",
     "bucketed_by": "columns whose hash decides the bucket, ARRAY['...']",
     "bucket_count": "number of buckets",
-    "bucketing_version": "which of Hive's bucket functions: 1 (default) or 2",
+    "bucketing_version": "Hive's bucket function: 1 (default) or 2",
 }
 """The table properties that CREATE TABLE accepts."""
 
@@ -43,7 +43,7 @@ def defined_table(
         raise invalid_property(
             "format",
             f"Tables of format {properties['format']} are not supported; format can be 'ORC'",
-            "Leave the property format out.",
+            "Omit the property format.",
         )
     _check_columns(columns)
     partitioned_by = _partition_columns(columns, properties)
@@ -54,7 +54,7 @@ def defined_table(
             "transactional",
             f"Invalid value for table property 'transactional': Cannot convert [{transactional}] to"
             " boolean",
-            "It is true or false.",
+            "It must be true or false.",
         )
     return HiveTable(
         identity,
@@ -110,8 +110,8 @@ def described_columns(columns: Any) -> list[ColumnMetadata]:
     ]
     if repeated:
         raise RowMergeError.invalid(
-            f"Column '{repeated[0]}' is there twice",
-            hint="Give each column a name of its own, whatever the case of its letters.",
+            f"Column '{repeated[0]}' occurs twice",
+            hint="Give each column a different name; case does not count.",
         )
     return described
 
@@ -128,8 +128,9 @@ def _check_columns(columns: Sequence[ColumnMetadata]) -> None:
         check_column_type(column.name, column.type)
         if column.default is not None:
             raise AnalysisError.unsupported(
-                f"Column '{column.name}' has a default value, which Hive tables do not have here",
-                hint="Leave DEFAULT out, and name the value in INSERT.",
+                f"Column '{column.name}' has a default value, which is not supported"
+                " for Hive tables",
+                hint="Remove DEFAULT, and write the value in INSERT.",
             )
 
 
@@ -143,7 +144,7 @@ def _partition_columns(
         raise invalid_property(
             "partitioned_by",
             "Table contains only partition columns; partitioned_by names all of them",
-            "Leave one column at least out of partitioned_by.",
+            "Remove at least one column from partitioned_by.",
         )
     last = tuple(column.name for column in columns[len(columns) - len(listed) :])
     if last != listed:
@@ -171,23 +172,23 @@ def _buckets(
         raise invalid_property(
             "bucketing_version",
             f"bucketing_version must be 1 or 2, not {version}",
-            "It is 2 for tables that Hive 3 has made, and 1 for older ones.",
+            "It is 2 for tables created by Hive 3, and 1 for older ones.",
         )
     if (not listed) != (not count) or (
         count and (type(count) is not int or not 1 <= count <= BUCKET_LIMIT)
     ):
         raise AnalysisError(
-            f"bucketed_by = {list(listed)} and bucket_count = {count} do not go together",
+            f"bucketed_by = {list(listed)} and bucket_count = {count} cannot be combined",
             code=_INVALID,
             properties=("bucketed_by", "bucket_count"),
-            hint=f"Give both, with a bucket_count from 1 to {BUCKET_LIMIT}, or neither.",
+            hint=f"Set both, with a bucket_count from 1 to {BUCKET_LIMIT}, or neither.",
         )
     both = [name for name in listed if name in partitioned_by]
     if both:
         raise AnalysisError(
             f"Bucketing columns {both} are also used as partition columns",
             code=_INVALID,
-            hint="All rows of a partition have one value there: bucket by another column.",
+            hint="In a partition, all rows have the same value in it: bucket by another column.",
         )
     for name in listed:
         check_bucket_type(name, next(column.type for column in columns if column.name == name))

@@ -87,7 +87,7 @@ def stated_write_ids(value: Any) -> ValidWriteIds:
     ValidWriteIds(high_watermark=6, open=frozenset({5}), aborted=frozenset({2}))
     """
     form = (
-        'write ids as their metastore tells them: {"highWatermark": 6, "open": [5], "aborted":'
+        'write ids as their metastore reports them: {"highWatermark": 6, "open": [5], "aborted":'
         " [2]}, open and aborted only if there are any"
     )
     checked(value, "write_ids", Mapping, form)
@@ -95,7 +95,7 @@ def stated_write_ids(value: Any) -> ValidWriteIds:
     if unknown or "highWatermark" not in value:
         raise RowMergeError.invalid(
             (
-                f"write_ids has {unknown[0]}, which means nothing"
+                f"write_ids has {unknown[0]}, which is not a known key"
                 if unknown
                 else "write_ids has no highWatermark"
             ),
@@ -105,7 +105,7 @@ def stated_write_ids(value: Any) -> ValidWriteIds:
         value["highWatermark"],
         "write_ids['highWatermark']",
         _is_write_id,
-        "the largest write id, a number from 0 on",
+        "the largest write id, a number from 0",
     )
     states = []
     for state in ("open", "aborted"):
@@ -117,9 +117,7 @@ def stated_write_ids(value: Any) -> ValidWriteIds:
             "a list of write ids",
         )
         for number in numbers:
-            checked(
-                number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1 on"
-            )
+            checked(number, f"a write id in write_ids['{state}']", _is_write_id, "a number from 1")
         states.append(frozenset(numbers))
     still_open, aborted = states
     return ValidWriteIds(highest, still_open, aborted)
@@ -156,7 +154,7 @@ def acid_state(folder: Path, valid: ValidWriteIds) -> AcidState:
         elif _size(entry):
             if bucket_of_original(entry.name) is None:
                 raise ConnectorError(
-                    f"Cannot get the bucket number out of the name of file '{entry.path}'",
+                    f"Cannot read the bucket number from the name of file '{entry.path}'",
                     code="HIVE_INVALID_BUCKET_FILES",
                     hint="Files of a table are named 000000_0 or bucket_00000; move others away.",
                 )
@@ -196,12 +194,12 @@ def _require_known(
             directory.lowest <= d.highest <= directory.highest for d in others
         ):
             raise ConnectorError(
-                f"'{folder / directory.name}' was written by transaction {directory.visibility},"
-                " which the metastore does not know",
+                f"'{folder / directory.name}' was written by transaction"
+                f" {directory.visibility}, which is not in the metastore",
                 code="HIVE_BAD_DATA",
                 hint=(
-                    "Bring back the metastore's newest copy, or register the folder in another one"
-                    " by register_table."
+                    "Restore the metastore's newest copy, or register the folder in"
+                    " another metastore with register_table."
                 ),
             )
 
@@ -235,7 +233,7 @@ def folder_errors(folder: Path) -> Iterator[None]:
         raise ConnectorError(
             f"Directory '{error.filename or folder}' of a Hive table does not exist",
             code="HIVE_FILE_NOT_FOUND",
-            hint="Bring it back, or DROP TABLE and register the table where its files are.",
+            hint="Restore it, or DROP TABLE and register the table where its files are.",
         ) from error
     except (OSError, RuntimeError) as error:
         # Before Python 3.13, a link to itself raises RuntimeError.
@@ -271,9 +269,9 @@ def data_files(folder: Path) -> list[Path]:
 
 def _refuse(entry: os.DirEntry[str], wrong: str) -> NoReturn:
     raise ConnectorError(
-        f"'{entry.path}' should hold rows of a Hive table, and {wrong}",
+        f"'{entry.path}' should hold rows of a Hive table, but {wrong}",
         code="HIVE_BAD_DATA",
-        hint="Bring the file back; if it never held rows, remove it.",
+        hint="Restore the file, or remove it if it never held rows.",
     )
 
 
@@ -300,10 +298,10 @@ def _whole(
             continue
         if is_later(delta):
             raise ConnectorError(
-                f"Not enough history available in '{folder}': {delta.name} has what was written"
-                f" after write id {valid.high_watermark} as well",
+                f"Not enough history available in '{folder}': {delta.name} also has"
+                f" rows written after write id {valid.high_watermark}",
                 code="HIVE_BAD_DATA",
-                hint="A compaction has put it together; read the table as it is now.",
+                hint="A compaction has merged these rows; read the current table.",
             )
         streams.append(delta)
     return [*whole, *streams]
@@ -322,10 +320,10 @@ def _base(
     if bases and not usable:
         names = ", ".join(base.name for base in bases)
         raise ConnectorError(
-            f"Not enough history available in '{folder}': none of {names} may be read up to write"
-            f" id {valid.high_watermark}",
+            f"Not enough history available in '{folder}': none of {names} can be read"
+            f" up to write id {valid.high_watermark}",
             code="HIVE_BAD_DATA",
-            hint="Run the statement again when the open transactions have ended.",
+            hint="Run the statement again after the open transactions end.",
         )
     return max(usable, key=lambda base: base.highest, default=None)
 
@@ -388,12 +386,12 @@ def declared_version(folder: Path) -> int | None:
         raise ConnectorError(
             f"'{file}' cannot be read: {error}",
             code="HIVE_BAD_DATA",
-            hint="It holds the one digit 2; restore it.",
+            hint="Restore it: it must contain only the digit 2.",
         ) from error
     if not text.isdigit():
         raise ConnectorError(
-            f"'{file}' should hold the number of a format version, and holds {text[:20]!r}",
+            f"'{file}' should hold the number of a format version but holds {text[:20]!r}",
             code="HIVE_BAD_DATA",
-            hint="It holds the one digit 2; restore it.",
+            hint="Restore it: it must contain only the digit 2.",
         )
     return int(text)

@@ -65,8 +65,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.spi.alterations import Alteration
 
 _WIDER: Final = (
-    "Types can become wider (integer to bigint, real to double, more digits of a decimal), and"
-    " nothing else."
+    "Types can only become wider: integer to bigint, real to double, more digits of a decimal."
 )
 
 
@@ -87,7 +86,7 @@ def stage_alteration(
         try:
             _set_properties(handle, alteration.properties, transaction)
         except ValueError as error:
-            hint = "CREATE TABLE AS makes a table with other properties."
+            hint = "CREATE TABLE AS creates a table with other properties."
             raise _refused(handle, error, hint) from error
     else:
         _stage_columns_change(handle, alteration, transaction)
@@ -365,7 +364,6 @@ def _refuse_partitioned(handle: IcebergTableHandle, name: str, transaction: Tran
         for part in spec.fields
     ):
         raise ConnectorError(
-            f"Column '{name}' of table '{handle.name}' cannot be dropped: its partitions are made"
-            " of it",
-            hint="CREATE TABLE AS makes a table with other partitions.",
+            f"Column '{name}' of table '{handle.name}' cannot be dropped: it defines partitions",
+            hint="CREATE TABLE AS creates a table with other partitions.",
         )

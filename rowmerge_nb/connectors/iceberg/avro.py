@@ -42,7 +42,7 @@ def _check_frame(decoder: Any, size: int) -> None:
         records, payload = decoder.read_int(), decoder.read_bytes()
         # A block without records is what pyiceberg writes for a snapshot without files.
         if records < 0 or (records and not payload) or decoder.read(_SYNC) != mark:
-            raise ValueError(f"there is no whole block of records before byte {decoder.tell()}")
+            raise ValueError(f"there is no complete block of records before byte {decoder.tell()}")
 
 
 def _bounded(data: bytes) -> BinaryDecoder:
@@ -91,7 +91,7 @@ def _bounded_class() -> Any:
         def _require(self, count: int) -> None:
             if not 0 <= count <= self._size - self._fast.tell():
                 raise ValueError(
-                    f"{count} bytes are asked for at byte {self._fast.tell()} of {self._size}"
+                    f"{count} bytes are requested at byte {self._fast.tell()} of {self._size}"
                 )
 
     return Bounded

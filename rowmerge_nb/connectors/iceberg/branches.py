@@ -105,7 +105,7 @@ def _head(metadata: TableMetadata, branch: str, name: SchemaTableName) -> int:
     reference = metadata.refs.get(branch)
     if reference is None and branch == MAIN_BRANCH:
         raise ConnectorError.invalid(
-            f"Table '{name}' has no snapshot at which a branch could begin",
+            f"Table '{name}' has no snapshot at which a branch could start",
             hint="Insert rows into it first.",
         )
     if reference is None or reference.snapshot_ref_type is not SnapshotRefType.BRANCH:

@@ -31,7 +31,7 @@ class Census:
     @property
     def sentences(self) -> list[str]:
         return [
-            f"Table '{name}' and its files were left out: {message_of(error)}"
+            f"Table '{name}' and its files were skipped: {message_of(error)}"
             for name, error in sorted(self.errors.items(), key=str)
         ]
 

@@ -74,7 +74,7 @@ def check(change: Change, table: Table) -> None:
     """
     handle, metadata = change.handle, table.metadata
     if str(metadata.table_uuid) != handle.identity:
-        conflict(handle.name, "it was dropped, and another one has its name")
+        conflict(handle.name, "it was dropped, and another table has its name")
     if metadata.current_schema_id != handle.schema_id:
         conflict(handle.name, "its columns were altered")
     if change.read is not None and metadata.format_version != handle.format_version:
@@ -86,7 +86,7 @@ def check(change: Change, table: Table) -> None:
     if change.read is None or head == handle.snapshot:
         return
     if _was_put_back(handle, table):
-        conflict(handle.name, "it was put back to an earlier snapshot")
+        conflict(handle.name, "it was rolled back to an earlier snapshot")
     now = content_of(table, head)
     live = file_keys(now.data)
     missing = sorted(change.deleted_from - live)
@@ -114,8 +114,8 @@ def check_head(handle: IcebergTableHandle, table: Table) -> None:
     if table.metadata.current_snapshot_id != handle.snapshot:
         conflict(
             handle.name,
-            f"snapshot {handle.snapshot} was current, and {table.metadata.current_snapshot_id}"
-            " is now",
+            f"snapshot {handle.snapshot} was current, but now"
+            f" {table.metadata.current_snapshot_id} is",
         )
 
 
@@ -157,11 +157,11 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
         for entry in current.data:
             if entry.data_file.file_path not in before and not _is_rewrite(entry, table):
                 conflict(
-                    handle.name, "another commit added rows that the statement would have looked at"
+                    handle.name, "another commit added rows that the statement would have read"
                 )
         for entry in current.deletes:
             if key_of(entry.data_file) in deletes and not _is_rewrite(entry, table):
-                conflict(handle.name, "another commit deleted rows that the statement looked at")
+                conflict(handle.name, "another commit deleted rows that the statement read")
         # The files of an expired snapshot cannot be filtered: all of them count.
         is_retained = known_snapshot(table.metadata, started) is not None
         files_read = (
@@ -170,7 +170,7 @@ def _check_serializable(change: Change, table: Table, live: set[str], deletes: s
             else (change.read.data if change.read is not None else [])
         )
         if any(entry.data_file.file_path in removed for entry in files_read):
-            conflict(handle.name, "another commit removed data files that the statement looked at")
+            conflict(handle.name, "another commit removed data files that the statement read")
 
 
 def _is_rewrite(entry: ManifestEntry, table: Table) -> bool:

@@ -300,9 +300,9 @@ def _commit(
         if isinstance(error, ConnectorError):
             raise
         what = (
-            "another table of this name was made"
+            "another table of this name was created"
             if is_new
-            else "other commits were faster, time and again"
+            else "other commits were faster, repeatedly"
         )
         conflict(handle.name, what)
     except ValidationException as error:
@@ -313,13 +313,10 @@ def _commit(
             return
         if outcome is None:
             raise ConnectorError(
-                "The outcome is unknown: Iceberg's catalog did not say whether table"
-                f" '{handle.name}' was changed: {sqlite_message(error)}",
+                "The outcome is unknown: Iceberg's catalog did not report whether"
+                f" table '{handle.name}' was changed: {sqlite_message(error)}",
                 code="ICEBERG_COMMIT_ERROR",
-                hint=(
-                    "Look at the table before you run the statement again; its files are left where"
-                    " they are."
-                ),
+                hint=("Check the table before you run the statement again; its files remain."),
                 changed=None,
             ) from error
         if producer is not None:
@@ -337,7 +334,7 @@ def _failure(error: Exception, handle: IcebergTableHandle) -> ConnectorError:
         return ConnectorError(
             msg,
             code="GENERIC_INSUFFICIENT_RESOURCES",
-            hint="Make room on its disk, and run the statement again; the table is as it was.",
+            hint="Free space on its disk, and run the statement again. The table is unchanged.",
         )
     return ConnectorError(
         msg,
@@ -372,7 +369,7 @@ def _has_landed(
         return None
     now = latest.metadata
     if str(now.table_uuid) != handle.identity:
-        conflict(handle.name, "it was dropped, and another one has its name")
+        conflict(handle.name, "it was dropped, and another table has its name")
     # A later commit may have changed the same parts again.
     files = {latest.metadata_location, *(entry.metadata_file for entry in now.metadata_log)}
     embedded = _embedded(table)

@@ -136,9 +136,9 @@ def _require_values(values: pa.Array, outside: pa.Array | None, path: str, what:
             f"NULL value not allowed for NOT NULL {what}: {path}",
             code="CONSTRAINT_VIOLATION",
             hint=(
-                "Name a value for it, or make the row, array or map around it NULL."
+                "Give a value for it, or set the row, array or map around it to NULL."
                 if what == "field"
-                else "Name a value for it."
+                else "Give a value for it."
             ),
         )
 
@@ -149,7 +149,7 @@ def _require_length(values: pa.Array, field: IcebergField, path: str) -> None:
     if index >= 0:
         value = values[index].as_py()
         raise ConnectorError(
-            f"Column '{path}' is of type fixed({field.length}) in Iceberg, and"
+            f"Column '{path}' is of type fixed({field.length}) in Iceberg, but"
             f" X'{value[:40].hex().upper()}' has {len(value)} bytes",
             code="CONSTRAINT_VIOLATION",
             hint=(

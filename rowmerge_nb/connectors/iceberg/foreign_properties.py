@@ -67,10 +67,10 @@ def check_properties(handle: IcebergTableHandle) -> None:
         problem = _problem(name, value)
         if problem:
             raise ConnectorError(
-                f"Property {name} of Iceberg table '{handle.name}' is '{value}', and should be"
-                f" {problem}",
+                f"Property {name} of Iceberg table '{handle.name}' is '{value}' but"
+                f" should be {problem}",
                 code="ICEBERG_INVALID_METADATA",
-                hint="Correct or remove the property with the engine that has set it.",
+                hint="Correct or remove the property with the engine that set it.",
             )
 
 

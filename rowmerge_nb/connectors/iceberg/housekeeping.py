@@ -133,7 +133,7 @@ class Removal:
         outcome.notices.extend(self.problems)
 
 
-NOT_OWN: Final = "not in a folder of the table's own"
+NOT_OWN: Final = "not in the table's own folder"
 """Why a file that metadata names is not removed."""
 UNREAD: Final = "another table cannot be read, and may need them"
 _LINK: Final = "links are not followed"

@@ -46,7 +46,7 @@ class Tables(TableRemoval):
                 raise ConnectorError(
                     f"Cannot drop non-empty schema '{schema}'",
                     code="SCHEMA_NOT_EMPTY",
-                    hint="Drop its tables one by one.",
+                    hint="Drop its tables one at a time.",
                 ) from error
 
     def create(
@@ -62,8 +62,8 @@ class Tables(TableRemoval):
                 code="ICEBERG_FILESYSTEM_ERROR",
                 properties=("location",),
                 hint=(
-                    "Every table has a folder of its own: name an empty one, or leave out location,"
-                    " which INCLUDING PROPERTIES brings along."
+                    "Each table needs its own folder: name an empty one, or omit"
+                    " location, which INCLUDING PROPERTIES copies."
                 ),
             )
         if location is None and self._warehouse is not None:
@@ -95,12 +95,12 @@ class Tables(TableRemoval):
             FromInputFile.table_metadata(io.new_input(metadata_location))
         except Exception as error:
             raise ConnectorError(
-                f"'{metadata_location}' is no metadata file of an Iceberg table:"
+                f"'{metadata_location}' is not a metadata file of an Iceberg table:"
                 f" {' '.join(error_text(error).split())[:300]}",
                 code="ICEBERG_INVALID_METADATA",
                 hint="Name the newest of the files metadata/*.metadata.json of the table's folder.",
             ) from error
-        exists = _exists(name, "Register it under another name, or drop that one.")
+        exists = _exists(name, "Register it under another name, or drop that table.")
         # Names that differ only in case would be ambiguous.
         if self._spelling(name) is not None:
             raise exists
@@ -126,8 +126,7 @@ class Tables(TableRemoval):
         except (OSError, ValueError, ImportError, ConnectorError) as error:
             what = name.replace("_", " ").capitalize()
             raise AnalysisError(
-                f"{what} '{location}' cannot be looked at:"
-                f" {' '.join(error_text(error).split())[:300]}",
+                f"{what} '{location}' cannot be read: {' '.join(error_text(error).split())[:300]}",
                 code="ICEBERG_FILESYSTEM_ERROR",
                 properties=(name,),
                 hint=(

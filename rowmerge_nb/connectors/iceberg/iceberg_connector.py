@@ -320,9 +320,9 @@ class IcebergConnector(Connector):
                 f"'{location}' is a file of table '{owner[1]}' in the warehouse '{owner[0]}'",
                 code="TABLE_ALREADY_EXISTS",
                 hint=(
-                    "A table is in one catalog only."
-                    f" IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}') takes it out"
-                    " there, and leaves its files."
+                    "A table belongs to one catalog only."
+                    f" IcebergConnector('{owner[0]}').catalog.drop_table('{owner[1]}')"
+                    " unregisters it there and keeps its files."
                 ),
             )
         self._tables.register(table, location)
@@ -540,7 +540,7 @@ def _listing(table: Table) -> Listing:
         return listing_of(table)
     except (OSError, ValueError, ImportError) as error:
         raise ConnectorError(
-            f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be looked at:"
+            f"The folders of Iceberg table '{'.'.join(table.name())}' cannot be read:"
             f" {error_text(error)}",
             code="ICEBERG_FILESYSTEM_ERROR",
             hint=(

@@ -190,8 +190,8 @@ def handle_of(name: SchemaTableName, table: Table, *, pinned: bool = False) -> I
     """
     if table.format_version not in _VERSIONS:
         raise ConnectorError(
-            f"Iceberg table '{name}' is of format version {table.format_version}; versions 1, 2 and"
-            " 3 are read",
+            f"Iceberg table '{name}' is of format version {table.format_version}; only"
+            " versions 1, 2 and 3 can be read",
             hint="Read it with another engine.",
         )
     fields = fields_of(table.schema(), name)
@@ -785,7 +785,7 @@ def _rewritten(loaded: Loaded, handle: IcebergTableHandle, paths: Collection[str
 def _check_writable(handle: IcebergTableHandle) -> None:
     if handle.properties.get("write.format.default", "parquet").lower() != "parquet":
         raise ConnectorError(
-            f"Iceberg table '{handle.name}' is to be written in format"
+            f"Iceberg table '{handle.name}' must be written in format"
             f" {handle.properties['write.format.default']}, which is not supported",
             hint="Set its property write.format.default to parquet.",
         )

@@ -118,7 +118,7 @@ def names_apart() -> Iterator[None]:
         if "multiple fields for name" not in str(error):
             raise
         raise AnalysisError.unsupported(
-            f"Iceberg cannot tell the columns and the fields of rows apart: {error}",
+            f"Iceberg cannot distinguish columns from fields of rows: {error}",
             hint="Rename the column that has a dot in its name.",
         ) from error
 
@@ -136,7 +136,7 @@ def schema_of(columns: Sequence[ColumnMetadata], version: int = 2) -> Schema:
             raise AnalysisError.unsupported(
                 "Default column values are not supported for Iceberg table format version < 3:"
                 f" column '{column.name}'",
-                hint="Leave DEFAULT out and name the value in INSERT, or add format_version = 3.",
+                hint="Remove DEFAULT and write the value in INSERT, or add format_version = 3.",
             )
         iceberg_type = _to_iceberg(column.type, column.name)
         default = default_of(column.default, iceberg_type, column.name)

@@ -105,8 +105,8 @@ class Writer:
         for location, properties in self.notes.items():
             if not _exists(table, properties, location):
                 raise ConnectorError(
-                    f"The note '{location}' of this statement on Iceberg table '{table.name}' was"
-                    " removed, and its files may be too",
+                    f"The note '{location}' of this statement on Iceberg table"
+                    f" '{table.name}' was removed, and its files may have been too",
                     code="TRANSACTION_CONFLICT",
                     hint="Nothing was changed by this statement. Run it again.",
                 )
@@ -192,7 +192,7 @@ def _exists(table: IcebergTableHandle, properties: Mapping[str, str], location: 
         )
     except OSError as error:
         raise ConnectorError(
-            f"File '{location}' of Iceberg table '{table.name}' cannot be looked at:"
+            f"File '{location}' of Iceberg table '{table.name}' cannot be read:"
             f" {error_text(error)}",
             code="ICEBERG_FILESYSTEM_ERROR",
             hint=(
@@ -211,8 +211,8 @@ def _require_absolute(folder: str, table: object) -> None:
             " slash",
             code="ICEBERG_INVALID_METADATA",
             hint=(
-                "Correct the property write.data.path or write.metadata.path with the engine that"
-                " has set it."
+                "Correct the property write.data.path or write.metadata.path with the"
+                " engine that set it."
             ),
         )
 

@@ -60,12 +60,12 @@ def _require_catalog_of_tables(directory: Path) -> None:
     # Checked after the tables: another process may be creating both.
     if newest is not None and not (file.is_file() and file.stat().st_size):
         raise ConnectorError(
-            f"The catalog '{file}' is missing, and there are tables in the directory, such as"
-            f" '{newest.parent.parent}'",
+            f"The catalog '{file}' is missing, but there are tables in the directory,"
+            f" such as '{newest.parent.parent}'",
             code="ICEBERG_CATALOG_ERROR",
             hint=(
-                "Bring the file back. If it is lost, make a connector of a new directory, and"
-                " register each table there by its newest metadata file:"
+                "Restore the file. If it is lost, create a connector for a new"
+                " directory, and register each table there by its newest metadata file:"
                 " IcebergConnector('new/').register_table(schema, name,"
                 " '.../metadata/....metadata.json')."
             ),
@@ -182,7 +182,7 @@ def catalog_errors(what: str) -> Iterator[None]:
             raise ConnectorError(
                 f"Iceberg {what} cannot be written: its disk is full",
                 code="GENERIC_INSUFFICIENT_RESOURCES",
-                hint="Make room on the disk, and run the statement again.",
+                hint="Free space on the disk, and run the statement again.",
             ) from error
         if is_read_only(error):
             raise ConnectorError(

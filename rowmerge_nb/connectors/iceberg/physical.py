@@ -42,10 +42,10 @@ def require_physical_types(
         )
         if physical != expected:
             raise ConnectorError(
-                f"Column '{column.path}' of file '{location}' was written as {physical}, and"
-                f" Iceberg has {expected} for it",
+                f"Column '{column.path}' of file '{location}' was written as"
+                f" {physical}, but Iceberg has {expected} for it",
                 code="ICEBERG_WRITER_DATA_ERROR",
-                hint="The table is as it was. Report this as a bug.",
+                hint="The table is unchanged. Report this as a bug.",
             )
 
 

@@ -124,10 +124,10 @@ def _unreadable(table: Table, snapshot: Snapshot, error: Exception) -> RowMergeE
     twice = _named_twice(table)
     if isinstance(error, TypeError) and twice:
         return ConnectorError(
-            f"Iceberg table '{'.'.join(table.name())}' is partitioned by {' and '.join(twice)}, of"
-            " one type, which manifests of other engines describe once and then by name: pyiceberg"
-            " does not read that",
-            hint="Partition it by one of them, or read it with the engine that has written it.",
+            f"Iceberg table '{'.'.join(table.name())}' is partitioned by"
+            f" {' and '.join(twice)}, of one type. Manifests of other engines define such a"
+            " type once and then refer to it by name, which pyiceberg does not read",
+            hint="Partition it by one of them, or read it with the engine that wrote it.",
         )
     location = snapshot.manifest_list
     with suppress(Exception):
@@ -273,8 +273,8 @@ class DeleteIndex:
             if dropped is not None:
                 return field_of(dropped, dropped.name, self._handle.name)
         raise ConnectorError(
-            f"Equality delete file '{path}' of Iceberg table '{self._handle.name}' compares column"
-            f" {number}, which is no top-level column",
+            f"Equality delete file '{path}' of Iceberg table '{self._handle.name}'"
+            f" compares column {number}, which is not a top-level column",
             hint=_HINT,
         )
 

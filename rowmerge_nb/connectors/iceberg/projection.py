@@ -149,7 +149,7 @@ def find_fields(
         if not len(schema):
             return tuple(FileField(field, None) for field in fields)
         raise ConnectorError(
-            f"File '{location}' has no field ids, so that its columns cannot be told",
+            f"File '{location}' has no field ids, so its columns cannot be identified",
             code="ICEBERG_BAD_DATA",
             hint=(
                 "Set the table property schema.name-mapping.default, which maps names to field ids."

@@ -123,9 +123,10 @@ def require_reachable(properties: Mapping[str, Any], location: str) -> None:
         f" '{server}'",
         code="PERMISSION_DENIED",
         hint=(
-            "A table's metadata does not decide which servers are asked. If you trust this one,"
-            " configure it for the catalog: pass its connection as properties, such as s3.endpoint,"
-            " gcs.project-id, hdfs.host or adls.account-name."
+            "A table's metadata does not decide which servers are contacted. If you"
+            " trust this server, configure it for the catalog: pass its connection as"
+            " properties, such as s3.endpoint, gcs.project-id, hdfs.host or"
+            " adls.account-name."
         ),
     )
 
@@ -138,7 +139,7 @@ def require_readable(path: str) -> None:
         return  # the reader reports the error
     if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
         raise ConnectorError(
-            f"File '{path}' is a pipe or a device, which Iceberg tables do not consist of",
+            f"File '{path}' is a pipe or a device, which cannot be part of an Iceberg table",
             code="ICEBERG_BAD_DATA",
-            hint="Ask who has written the table's metadata how the file came there.",
+            hint="Ask the author of the table's metadata where the file came from.",
         )

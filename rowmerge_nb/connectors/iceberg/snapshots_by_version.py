@@ -114,11 +114,11 @@ def check_restorable(table: Table, name: SchemaTableName, snapshot: Snapshot) ->
     if schema is None or table.schema().field_ids & schema.field_ids:
         return
     msg = (
-        f"Snapshot {snapshot.snapshot_id} of table '{name}' has other columns: CREATE OR REPLACE"
-        " TABLE has made the table anew since"
+        f"Snapshot {snapshot.snapshot_id} of table '{name}' has other columns: CREATE"
+        " OR REPLACE TABLE has since replaced the table"
     )
     statement = (
         f"CREATE OR REPLACE TABLE {name} AS SELECT * FROM {name} FOR VERSION AS OF"
         f" {snapshot.snapshot_id}"
     )
-    raise ConnectorError(msg, hint=f"This makes it what it was then: {statement}")
+    raise ConnectorError(msg, hint=f"This restores it: {statement}")

@@ -36,8 +36,8 @@ TABLE_PROPERTIES: Final = {
     ),
     "location": "the folder of the table's files; by default a folder of the warehouse",
     "partitioning": (
-        "columns and transforms of columns whose values make the partitions, ARRAY['region',"
-        " 'bucket(id, 4)', 'month(day)']"
+        "columns and transforms of columns whose values define the partitions,"
+        " ARRAY['region', 'bucket(id, 4)', 'month(day)']"
     ),
     "sorted_by": (
         "columns by which the rows of every data file are sorted, ARRAY['id', 'v DESC NULLS FIRST']"
@@ -94,7 +94,7 @@ _DEFAULTS: Final = {"commit.retry.num-retries": str(RETRIES), "write.format.defa
 
 _REFUSED: Final = {
     "parquet_bloom_filter_columns": (
-        "Bloom filters are not written: not every Arrow that this works with has them"
+        "Bloom filters are not written: not every supported version of Arrow has them"
     ),
     "orc_bloom_filter_columns": "ORC is not written",
     "orc_bloom_filter_fpp": "ORC is not written",
@@ -156,10 +156,9 @@ def _checked_location(location: str, name: str = "location") -> str:
     ):
         raise invalid_property(
             name,
-            f"{name} must be the absolute path of a folder, or an address without a host of the"
-            f" local disk, not '{location}'",
-            "Write '/folder/of/the/table' or 's3://bucket/folder', or leave the property"
-            f" {name} out.",
+            f"{name} must be the absolute path of a folder, or an address on the local"
+            f" disk without a host, not '{location}'",
+            f"Write '/folder/of/the/table' or 's3://bucket/folder', or omit the property {name}.",
         )
     if not set("#?") & set(normalized):
         return normalized
@@ -181,7 +180,7 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
             "The following properties cannot be updated: location",
             code="NOT_SUPPORTED",
             properties=("location",),
-            hint="CREATE TABLE AS makes a table elsewhere.",
+            hint="CREATE TABLE AS creates a table elsewhere.",
         )
     has = metadata.properties["format_version"]
     if has > settings.get("format_version", has):
@@ -189,7 +188,7 @@ def check_changes(properties: Mapping[str, Any], metadata: ConnectorTableMetadat
             f"Cannot downgrade v{has} table to v{settings['format_version']}",
             code="NOT_SUPPORTED",
             properties=("format_version",),
-            hint="Leave the property format_version out.",
+            hint="Omit the property format_version.",
         )
     schema = schema_of(metadata.columns, settings.get("format_version", has))
     _spec_of(transforms_of(settings, metadata.columns), schema)
@@ -215,7 +214,7 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
                 f"Table property '{name}' is not supported: {_REFUSED[name]}",
                 code="NOT_SUPPORTED",
                 properties=(name,),
-                hint="Leave it out.",
+                hint="Remove it.",
             )
         require_known((name,), TABLE_PROPERTIES, "Catalog 'iceberg'")
     settings = {name: value for name, value in properties.items() if value is not None}
@@ -225,7 +224,7 @@ def _checked(properties: Mapping[str, Any]) -> dict[str, Any]:
         raise invalid_property(
             "format_version",
             f"format_version must be between 1 and 3, not {version!r}",
-            "Leave the property format_version out.",
+            "Omit the property format_version.",
         )
     if "isolation_level" in settings:
         _check_one_of(
@@ -289,7 +288,7 @@ def _check_one_of(name: str, value: str, choices: tuple[str, ...]) -> None:
         raise invalid_property(
             name,
             f"{name} can be {' or '.join(repr(choice) for choice in choices)}, not '{value}'",
-            f"Leave the property {name} out.",
+            f"Omit the property {name}.",
         )
 
 
@@ -309,14 +308,14 @@ def _spec_of(transforms: tuple[Transform, ...], schema: Schema) -> PartitionSpec
         if transform.name != "identity" and name in names:
             raise invalid_property(
                 "partitioning",
-                f"Table property 'partitioning': {transform} makes a partition field '{name}', and"
-                " there is a column of that name",
+                f"Table property 'partitioning': {transform} makes a partition field"
+                f" '{name}', but a column has that name",
                 "Give the column another name.",
             )
         if any(field.name == name for field in fields):
             raise invalid_property(
                 "partitioning",
-                f"Table property 'partitioning': two transforms make a partition field '{name}'",
+                f"Table property 'partitioning': two transforms create a partition field '{name}'",
                 "Name one of them.",
             )
         fields.append(

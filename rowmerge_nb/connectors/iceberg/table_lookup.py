@@ -57,10 +57,10 @@ class TableLookup:
             if settled:
                 raise
             raise ConnectorError(
-                "The outcome is unknown: Iceberg's catalog did not say whether it has changed"
-                f" {what}: {error_text(error)}",
+                "The outcome is unknown: Iceberg's catalog did not report whether it"
+                f" has changed {what}: {error_text(error)}",
                 code="ICEBERG_COMMIT_ERROR",
-                hint="Look at the catalog before you run the statement again.",
+                hint="Check the catalog before you run the statement again.",
                 changed=None,
             ) from error
         except BaseException:
@@ -91,13 +91,14 @@ class TableLookup:
                     f"The metadata file of Iceberg table '{name}' does not exist: {error}",
                     code="ICEBERG_MISSING_METADATA",
                     hint=(
-                        "The directory was moved, and its files know each other by their full"
-                        f" paths: make '{old_directory}' a symbolic link to it."
+                        "The directory was moved, and its files refer to each other"
+                        f" by full paths: make '{old_directory}' a symbolic link to it."
                         if old_directory is not None
                         else (
-                            "Restore it; or take the table out by"
-                            f" connector.catalog.drop_table('{'.'.join(identifier)}'), which leaves"
-                            " its files, and register it with a metadata file that is there."
+                            "Restore it; or unregister the table with"
+                            f" connector.catalog.drop_table('{'.'.join(identifier)}'), which"
+                            " keeps its files, and register it with a metadata file that"
+                            " exists."
                         )
                     ),
                 ) from error
@@ -169,8 +170,8 @@ class TableLookup:
             ]
         if len(spellings) > 1:
             raise ConnectorError(
-                f"Iceberg tables {', '.join(sorted(spellings))} of schema '{schema}' differ in case"
-                f" only, so that '{name}' may mean any",
+                f"Iceberg tables {', '.join(sorted(spellings))} of schema '{schema}'"
+                f" differ only in case, so '{name}' is ambiguous",
                 code="AMBIGUOUS_NAME",
                 hint="Rename one of them with another engine.",
             )
@@ -212,9 +213,9 @@ class TableLookup:
                 f"Iceberg table '{name}' cannot be changed here: its files are those of table"
                 f" '{owner[1]}' in the warehouse '{owner[0]}'",
                 hint=(
-                    f"Change it there, by IcebergConnector('{owner[0]}'); or, in a copy of that"
-                    " directory, make a table of its own: CREATE TABLE ... AS SELECT * FROM"
-                    f" {name}."
+                    f"Change it there, by IcebergConnector('{owner[0]}'); or, in a"
+                    " copy of that directory, create a separate table: CREATE TABLE ... AS"
+                    f" SELECT * FROM {name}."
                 ),
             )
 

@@ -89,7 +89,7 @@ class TableRemoval(TableLookup):
         if isinstance(error, RowMergeError):
             raise error
         if self._changed(handle).metadata_location != table.metadata_location:
-            conflict(handle.name, "another commit removed files that were being looked at")
+            conflict(handle.name, "another commit removed files that were being read")
         raise _unreadable(handle.name, error) from error
 
     def census(self, without: Table | None = None) -> Census:

@@ -44,7 +44,7 @@ def alteration_sql(
         case SetProperties():
             raise ConnectorError(
                 "This connector does not support setting table properties",
-                hint="CREATE TABLE AS makes a table with other properties.",
+                hint="CREATE TABLE AS creates a table with other properties.",
             )
         case AddColumn(column=column, position=position):
             if position is not ColumnPosition.LAST:

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
 SHOWN: Final = 200
 """The maximum number of characters of a value in messages."""
 USUAL_STEP: Final = (
-    "Change what its words are about, in the statement or in the database, such as a trigger; the"
-    " tables are as they were."
+    "Change what the message refers to, in the statement or in the database, such as"
+    " a trigger. The tables are unchanged."
 )
 """The hint for errors of a database that have no hint of their own."""
 
@@ -84,7 +84,7 @@ class Follower:
 
     @classmethod
     def trigger(cls, name: str) -> Follower:
-        return cls(f"'{name}', its trigger or rule, would see other changes than these")
+        return cls(f"'{name}', its trigger or rule, would see different changes")
 
 
 class Store(ABC):
@@ -266,8 +266,8 @@ class Store(ABC):
         room = self.most_columns - self.staged_beside - keys
         if columns > room:
             raise ConnectorError(
-                f"Table '{name}' has {columns} columns; {self.name} has room for {room} of a table"
-                " that is written to here",
+                f"Table '{name}' has {columns} columns; {self.name} supports {room} in"
+                " a table that is written here",
                 hint="Divide it into several tables, or keep it in a store of files.",
             )
 

@@ -165,8 +165,8 @@ class JdbcTransaction(ABC):
     ) -> Mapping[str, Any]:
         if len(matches) > 1:
             raise ConnectorError(
-                f"{self._store.name} has several tables '{name}' that differ in case only:"
-                f" {', '.join(spellings)}",
+                f"{self._store.name} has several tables '{name}' that differ only in"
+                f" case: {', '.join(spellings)}",
                 code="AMBIGUOUS_NAME",
                 hint="Rename all but one, or make a view of another name.",
             )
@@ -379,9 +379,8 @@ class JdbcMetadata(UpdatableMetadata):
             output_metadata = replace(changes, step="finish_create_table").apply()
         if output.table_handle.key:
             return output_metadata
-        notice = (
-            "The table has no primary key, so that MERGE, UPDATE and DELETE refuse it. "
-            + _keyed(output.table_handle.name, output.table_handle.columns[0].name)
+        notice = "The table has no primary key, so MERGE, UPDATE and DELETE reject it. " + _keyed(
+            output.table_handle.name, output.table_handle.columns[0].name
         )
         return replace(output_metadata, notices=(*output_metadata.notices, notice))
 
@@ -391,7 +390,7 @@ class JdbcMetadata(UpdatableMetadata):
             if "\0" in name:
                 reason = "with a zero byte"
             elif longest is not None and len(name.encode()) > longest:
-                reason = f"of {len(name.encode())} bytes, of which it would keep {longest}"
+                reason = f"of {len(name.encode())} bytes, but names are truncated to {longest}"
             else:
                 continue
             raise ConnectorError(
@@ -419,9 +418,9 @@ class JdbcMetadata(UpdatableMetadata):
         writer = self._transaction.writer()
         if other_tables := self._store.bound_tables(writer, handle):
             raise ConnectorError(
-                f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of table"
-                f" '{other_tables[0]}' would go or change with its rows",
-                hint="Drop that table before, or write DELETE, which its foreign key follows.",
+                f"{self._store.name} table '{handle.name}' cannot be {verb}: rows of"
+                f" table '{other_tables[0]}' would be deleted or changed with its rows",
+                hint="Drop that table first, or write DELETE, which its foreign key follows.",
             )
         return handle, writer
 
@@ -581,8 +580,8 @@ class JdbcMetadata(UpdatableMetadata):
         handle = self._base_table(table_handle, "changed")
         if not handle.key:
             raise ConnectorError(
-                f"{self._store.name} table '{handle.name}' has no primary key, so that its rows"
-                " cannot be told apart and changed",
+                f"{self._store.name} table '{handle.name}' has no primary key, so its"
+                " rows cannot be identified and changed",
                 hint=f"{_keyed(handle.name, '...')} Reading and INSERT work without.",
             )
         return JdbcRowIdColumn("$row_id", self._store.row_id_type(handle))
@@ -652,9 +651,9 @@ class JdbcMetadata(UpdatableMetadata):
         handle = table_handle_of(table_handle)
         if handle.kind != "table":
             raise ConnectorError(
-                f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be read, and not be"
-                f" {what}",
-                hint="Name the table behind it.",
+                f"'{handle.name}' is a {self._store.name} {handle.kind}; it can be"
+                f" read but not {what}",
+                hint="Name the underlying table.",
             )
         return handle
 
@@ -665,6 +664,6 @@ def _names(columns: Iterable[ColumnHandle]) -> tuple[str, ...]:
 
 def _keyed(name: SchemaTableName, column: str) -> str:
     return (
-        f"This makes it anew with one: CREATE OR REPLACE TABLE {name} WITH ({PRIMARY_KEY} ="
-        f" ARRAY[{quoted_text(column)}]) AS SELECT * FROM {name}."
+        f"This replaces it by a table with one: CREATE OR REPLACE TABLE {name} WITH"
+        f" ({PRIMARY_KEY} = ARRAY[{quoted_text(column)}]) AS SELECT * FROM {name}."
     )

@@ -199,7 +199,7 @@ class JdbcPageSource(ConnectorPageSource):
             f" {value}, which is no"
             f" {declared.type if declared is not None else 'usable value'}{address}",
             code="JDBC_ERROR",
-            hint="Correct the value, or declare the column otherwise.",
+            hint="Correct the value, or declare the column differently.",
         )
 
     def _refuse(

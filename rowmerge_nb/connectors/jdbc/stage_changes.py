@@ -99,8 +99,8 @@ class StagedChanges:
             f" {plural(len(names), 'trigger or rule', 'triggers or rules')}"
         )
         limitation = (
-            "What the database makes of the rows by them, and of others, is not in this report,"
-            " which says what was written."
+            "This report shows what was written, not what the database makes of these"
+            " or other rows."
         )
         return (
             (
@@ -166,7 +166,7 @@ class StagedChanges:
             return Written(f"{sql.split(maxsplit=1)[0]} statement", sql, touched)
         subject = (
             f"{expected - touched} of {expected} rows of {self.store.name} table"
-            f" '{self.handle.name}' that were to be {verb}"
+            f" '{self.handle.name}' that should have been {verb}"
         )
         if (
             operation == Operation.INSERT
@@ -178,8 +178,8 @@ class StagedChanges:
                 " policy or a foreign key of the table",
                 code="JDBC_ERROR",
                 hint=(
-                    "Change the statement, or the trigger, rule, policy or foreign key; the table"
-                    " is as it was."
+                    "Change the statement, or the trigger, rule, policy or foreign"
+                    " key. The table is unchanged."
                 ),
             )
         raise ExecutionError(
@@ -225,8 +225,8 @@ class StagedChanges:
                 raise
             if not self.whole_rows:
                 error.hint = (
-                    "Where unique values pass from row to row, leave the option flow out: MERGE's"
-                    " machinery can move them."
+                    "If unique values pass from row to row, omit the option flow:"
+                    " MERGE's machinery can move them."
                 )
                 raise
             self.session.execute(f"ROLLBACK TO SAVEPOINT {SAVEPOINT}")
@@ -264,14 +264,14 @@ class StagedChanges:
     def _reinsert(self, updates: Mapping[int, int], error: ExecutionError) -> list[Written]:
         rows = sum(updates.values())
         obstacle = (
-            f"Unique values of {self.store.name} table '{self.handle.name}' pass from row to row,"
-            " for which its rows must be taken out and put in again;"
+            f"Unique values of {self.store.name} table '{self.handle.name}' pass from"
+            " row to row, which requires deleting and inserting its rows again;"
         )
         misfit_column = next(self._odd_columns(updates), None)
         if misfit_column is not None:
             raise ConnectorError(
-                f"{obstacle} column '{misfit_column.name}' holds a value in one of them that its"
-                " type does not have",
+                f"{obstacle} column '{misfit_column.name}' holds a value in one of"
+                " them that its type does not allow",
                 hint="Correct the value, or move the values in two statements.",
             ) from error
         for follower in self.store.followers(self.session, self.handle):
@@ -333,5 +333,5 @@ def computed_error(store: Store, handle: JdbcTableHandle, column: JdbcColumn) ->
     return ConnectorError(
         f"Column '{column.name}' of {store.name} table '{handle.name}' is computed by the database"
         " and cannot be assigned",
-        hint="Leave it out.",
+        hint="Remove it.",
     )

@@ -215,8 +215,8 @@ class JdbcMergeSink(ConnectorMergeSink):
         changed = rows_with(page, self._column_count, [Operation.DELETE, Operation.UPDATE])
         if inserted.num_rows + changed.num_rows != page.num_rows:
             raise ValueError(
-                "A sink that changes only updated columns gets the operations 1, 2 and 3; this page"
-                " has others"
+                "A sink that changes only updated columns gets operations 1, 2 and 3;"
+                " this page has others"
             )
         channels = PageLayout.of_stored(page, self._column_count).after
         cases = changed.column(channels.case_number) if channels.case_number is not None else None

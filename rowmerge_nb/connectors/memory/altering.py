@@ -96,8 +96,8 @@ def _retyped(
     refuse_placing(metadata, name, "changed in type")
     if not _has_all_values(old, new_type):
         raise ConnectorError(
-            f"Column '{name}' of type {old} cannot become {new_type}: a column in memory gets only"
-            " a type that has all values of the old one",
+            f"Column '{name}' of type {old} cannot become {new_type}: a column in"
+            " memory can only get a type that has all values of the old one",
             hint="Add a column, UPDATE it by a CAST, drop the old one and rename the new one.",
         )
     retyped = _with_column(metadata, name, type=new_type)
@@ -166,5 +166,5 @@ def refuse_placing(metadata: ConnectorTableMetadata, name: str, verb: str) -> No
     if naming:
         raise AnalysisError.unsupported(
             f"Column '{name}' cannot be {verb}: the table property '{naming[0]}' names it",
-            hint="CREATE TABLE AS makes a table with other properties.",
+            hint="CREATE TABLE AS creates a table with other properties.",
         )

@@ -118,8 +118,8 @@ class MemoryConnector(Connector):
             current = self._tables[name].current if name in self._tables else 0
             if name in transaction.tables and current != version:
                 raise ExecutionError(
-                    f"Table '{name}' was changed by another statement (version {version} was read,"
-                    f" {current} is there now)",
+                    f"Table '{name}' was changed by another statement (version"
+                    f" {version} was read, {current} is current)",
                     code="TRANSACTION_CONFLICT",
                     step="commit",
                     hint="Run the statement again.",
@@ -179,7 +179,7 @@ class MemoryConnector(Connector):
                 raise ConnectorError(
                     f"View already exists: '{checked.name}'",
                     code="TABLE_ALREADY_EXISTS",
-                    hint="Choose another name, or DROP VIEW before.",
+                    hint="Choose another name, or DROP VIEW first.",
                 )
             self._schemas.add(checked.name.schema)
             table = MemoryTable.of(checked, version, data.combine_chunks())
@@ -293,8 +293,8 @@ class MemoryConnector(Connector):
             if table is not None and handle.version in table.versions:
                 return table.versions[handle.version]
         raise ConnectorError(
-            f"Version {handle.version} of table '{handle.name}' is gone; it was dropped or replaced"
-            " meanwhile",
+            f"Version {handle.version} of table '{handle.name}' no longer exists; it"
+            " was dropped or replaced meanwhile",
             code="TRANSACTION_CONFLICT",
             hint="Run the statement again.",
         )

@@ -128,7 +128,7 @@ class MemoryMetadata(UpdatableMetadata):
         if table is None or version is None:
             raise ConnectorError.invalid(
                 f"Table '{handle.name}' has no version without a number",
-                hint="Give the number of a version that is kept.",
+                hint="Give the number of a retained version.",
             )
         for name in dropped:
             refuse_placing(table.metadata, name, "dropped")

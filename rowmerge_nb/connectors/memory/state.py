@@ -134,7 +134,8 @@ class MemoryTable:
         if not isinstance(number, int) or isinstance(number, bool):
             version_type = version.version_type or type(number).__name__
             raise unsupported_version(
-                version_type, f"Versions of tables in memory are numbers; kept are {kept_versions}."
+                version_type,
+                f"Versions of tables in memory are numbers; retained are {kept_versions}.",
             )
         if number not in self.versions:
             raise ConnectorError.invalid(self.missing(number), hint=KEEPING)
@@ -142,8 +143,8 @@ class MemoryTable:
 
     def missing(self, version: int) -> str:
         return (
-            f"Version {version} of table '{self.metadata.name}' is not kept; there are"
-            f" {sorted(self.versions)}"
+            f"Version {version} of table '{self.metadata.name}' is not retained;"
+            f" available are {sorted(self.versions)}"
         )
 
 
@@ -160,7 +161,7 @@ def _shape(metadata: ConnectorTableMetadata) -> tuple[object, ...]:
     return columns, dict(metadata.properties), metadata.check_constraints
 
 
-KEEPING: Final = "MemoryConnector(keep_versions=...) says how many are kept."
+KEEPING: Final = "MemoryConnector(keep_versions=...) sets how many are kept."
 
 
 @dataclass

@@ -92,8 +92,8 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         if nested:
             raise invalid_property(
                 name,
-                f"Table property '{name}' names column '{nested[0].name}' of type {nested[0].type},"
-                " by which rows cannot be placed",
+                f"Table property '{name}' names column '{nested[0].name}' of type"
+                f" {nested[0].type}, which cannot determine where rows are stored",
                 "Name columns of plain types.",
             )
     checks = properties["check_constraints"] = listed_names(properties, "check_constraints")
@@ -102,11 +102,11 @@ def checked_metadata(metadata: ConnectorTableMetadata) -> ConnectorTableMetadata
         count is not None and (not isinstance(count, int) or count < 1)
     ):
         raise AnalysisError(
-            f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count = {count} do not go"
-            " together",
+            f"bucketed_by = {list(properties['bucketed_by'])} and bucket_count ="
+            f" {count} cannot be combined",
             code="INVALID_TABLE_PROPERTY",
             properties=("bucketed_by", "bucket_count"),
-            hint="Give both, with a bucket_count of at least 1, or neither.",
+            hint="Set both, with a bucket_count of at least 1, or neither.",
         )
     return replace(metadata, properties=properties, check_constraints=checks)
 

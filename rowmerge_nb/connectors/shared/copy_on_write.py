@@ -89,8 +89,8 @@ class CopyOnWriteSink(ConnectorMergeSink):
                 self._rows.append_page(rest.select(range(rest.num_columns - 1)))
         if matches != len(deleted):
             raise ValueError(
-                f"Row ids name {len(deleted)} rows of file {number}, at positions {deleted[0]} to"
-                f" {deleted[-1]}, and the file has {matches} of them"
+                f"Row ids name {len(deleted)} rows of file {number}, at positions"
+                f" {deleted[0]} to {deleted[-1]}, but the file has {matches} of them"
             )
         return copied
 
@@ -141,7 +141,7 @@ def rewrite_of(fragments: Collection[bytes], table: str) -> Rewrite:
     numbers = [entry["file"] for entry in removals]
     if len(set(numbers)) < len(numbers):
         raise ConnectorError(
-            f"Two writers have rewritten one file of {table}, so that deleted rows would come back",
+            f"Two writers rewrote one file of {table}, so deleted rows would reappear",
             code="GENERIC_INTERNAL_ERROR",
             hint="All changes of a file must go to one writer: use the update layout.",
         )

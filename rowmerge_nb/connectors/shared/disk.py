@@ -54,7 +54,7 @@ def refused(error: OSError, what: str, code: str) -> ConnectorError:
         return ConnectorError(
             msg,
             code="GENERIC_INSUFFICIENT_RESOURCES",
-            hint="Make room on the disk, and run the statement again; the tables are as they were.",
+            hint="Free space on the disk, and run the statement again. The tables are unchanged.",
         )
     if error.errno in _DENIED:
         return ConnectorError(

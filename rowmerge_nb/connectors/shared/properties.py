@@ -67,7 +67,7 @@ def require_columns(metadata: ConnectorTableMetadata) -> None:
     if not metadata.columns:
         raise AnalysisError.unsupported(
             f"Table '{metadata.name}' has no columns",
-            hint="Give it one column at least.",
+            hint="Give it at least one column.",
         )
 
 

@@ -107,7 +107,7 @@ def check_retention(procedure: str, requested: Retention, least: Retention, stor
             f" {store}.{name}_min_retention session property",
             code="INVALID_PROCEDURE_ARGUMENT",
             hint=(
-                "Here it is the argument min_retention of the connector: no statement of anybody"
-                " may need what is younger."
+                "Here it is the argument min_retention of the connector: no running"
+                " statement may need newer files."
             ),
         )

@@ -164,7 +164,8 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
         column, sql_type = columns[identifier.lower()]
         if sql_type.base in _NESTED:
             _refuse(
-                f": column '{column}' is of type {sql_type}, by which rows cannot be placed",
+                f": column '{column}' is of type {sql_type}, which cannot determine"
+                " where rows are stored",
                 "Name columns of plain types.",
             )
         return Transform("identity", column, None, sql_type.base)
@@ -192,7 +193,7 @@ def _parsed(text: str, columns: Mapping[str, tuple[str, Type]]) -> Transform:
     if name in _TAKES and sql_type.base not in _TAKES[name]:
         takes = ", ".join(sorted(_TAKES[name]))
         _refuse(
-            f": {transform} cannot be computed of a column of type {sql_type}",
+            f": {transform} cannot be computed for a column of type {sql_type}",
             f"{name} takes: {takes}.",
         )
     return transform

@@ -25,14 +25,14 @@ def other_release_hint(plugin_jars: Iterable[str], engine_release: str) -> str |
     """Return which jar of a plugin is of another release than the engine, if one is.
 
     >>> other_release_hint(["guava-33.jar", "trino-memory-476.jar"], "483")
-    'The jar trino-memory-476.jar is of Trino 476, and the engine of 483: use equal releases.'
+    'The jar trino-memory-476.jar is of Trino 476, but the engine is of 483: use equal releases.'
     >>> other_release_hint(["shop-1.0.jar", "trino-memory-483.jar"], "483")
     """
     for name in plugin_jars:
         release = re.fullmatch(r"(?:io\.trino_)?trino-[a-z-]+-(\d+)\.jar", name)
         if release and release[1] != engine_release:
             return (
-                f"The jar {name} is of Trino {release[1]}, and the engine of {engine_release}: use"
-                " equal releases."
+                f"The jar {name} is of Trino {release[1]}, but the engine is of"
+                f" {engine_release}: use equal releases."
             )
     return None

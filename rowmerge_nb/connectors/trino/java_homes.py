@@ -43,7 +43,7 @@ class JavaNeed:
     @property
     def hint(self) -> str:
         return (
-            f"Install a full JDK {self.oldest}, such as Temurin, and give its folder:"
+            f"Install a full JDK {self.oldest}, such as Temurin, and pass its folder:"
             " java='/path/to/jdk', or set TRINO_JAVA_HOME."
         )
 

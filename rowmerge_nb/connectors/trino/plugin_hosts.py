@@ -105,7 +105,7 @@ class PluginHosts:
         if self.is_single and self.running:
             raise RowMergeError.unsupported(
                 "The plugin keeps its rows in a process that runs already, without a debugger",
-                hint="Pass what makes a connector, such as a function, and not a connector.",
+                hint="Pass a function that creates a connector instead of a connector.",
             )
         settings = self._settings()
         options = [*settings["java_options"], debugger_option(port)]

@@ -117,8 +117,8 @@ class UpdatableTrinoMetadata(ConnectorMetadata):
         if not self._transaction.has_flow(session, "merge"):
             flow = either("flow='updatable'", "%%merge --flow updatable")
             raise ConnectorError(
-                f"The plugin is one of Trino {self._transaction.trino_version}, and MERGE and its"
-                f" machinery came with Trino {MERGE_SINCE}",
+                f"The plugin is for Trino {self._transaction.trino_version}, but MERGE"
+                f" came with Trino {MERGE_SINCE}",
                 hint=f"Run UPDATE and DELETE with {flow}. For MERGE, use a later version of the plugin.",
             )
 

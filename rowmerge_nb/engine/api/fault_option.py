@@ -110,8 +110,8 @@ def fault_of(value: Any) -> Fault:
             )
     if action == "twice" and moment:
         _refuse(
-            f"'{moment}' and 'twice' do not go together in the fault '{text}': the call is made"
-            " twice as a whole"
+            f"'{moment}' and 'twice' cannot be combined in the fault '{text}': the"
+            " whole call is made twice"
         )
     if action == "kill" and not in_task:
         _refuse(
@@ -137,7 +137,7 @@ def _is_task_step(step: str) -> bool:
     names = steps()
     if step not in names:
         _refuse(
-            f"The contract has no step '{step}'",
+            f"There is no contract step '{step}'",
             did_you_mean(step, names) or "As begin_merge, store_merged_rows, finish_merge, commit.",
         )
     return names[step]
@@ -151,7 +151,7 @@ def _seconds(action: str, text: str) -> float:
         seconds = math.nan
     if not 0 < seconds <= LONGEST:
         _refuse(
-            f"'{number}' is no number of seconds in the fault '{text}'",
+            f"'{number}' is not a number of seconds in the fault '{text}'",
             f"Write delay=0.5; the most is {LONGEST:g}.",
         )
     return seconds

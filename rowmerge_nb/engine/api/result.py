@@ -131,9 +131,9 @@ class Result:
         if not frame.columns.is_unique:
             name = frame.columns[frame.columns.duplicated()][0]
             raise RowMergeError(
-                f"Two columns are called '{name}', so a row is no dictionary",
+                f"Two columns are named '{name}', so a row cannot be a dictionary",
                 code="AMBIGUOUS_NAME",
-                hint="Use result.to_pandas(), or name the columns apart by AS.",
+                hint="Use result.to_pandas(), or give the columns different names with AS.",
             )
         rows: list[dict[Any, Any]] = frame.to_dict("records")
         return iter(rows)
@@ -175,7 +175,7 @@ class Result:
             else repr(key)
         )
         raise ResultUseError(
-            f"A result is not indexed by {text}", hint=f"Write result.{frame}[{text}]."
+            f"A result cannot be indexed by {text}", hint=f"Write result.{frame}[{text}]."
         )
 
     @property
@@ -215,8 +215,7 @@ class Result:
         """Rows before, stored deletes and inserts, and the store's count in the version that was
         committed.
 
-        ``holds`` is False if the store does not have the expected rows, None if it could not be
-        asked or does not count. None itself for a failed statement, for other statements than
+        ``holds`` is False if the store does not have the expected rows, None if it could not be queried or does not count. None itself for a failed statement, for other statements than
         MERGE, UPDATE and DELETE, and if the rows before are not known.
         """
         from rowmerge_nb.report.model.outcome import build_balance
@@ -250,9 +249,10 @@ class Result:
 
         if self.trace.target.output is None:
             raise RowMergeError.unsupported(
-                f"What this {self.trace.kind} has written is not known",
+                f"What this {self.trace.kind} wrote is unknown",
                 hint=(
-                    "A connector tells it by a ConnectorOutputMetadata from its finish calls."
+                    "A connector reports it in the ConnectorOutputMetadata that its"
+                    " finish calls return."
                     if self.trace.target.connector
                     else _NOTHING_WRITTEN
                 ),
@@ -290,7 +290,7 @@ class Result:
         if self.trace.state == StatementState.FAILED:
             raise RowMergeError.unsupported(
                 f"This {self.trace.kind} failed: it changed no row",
-                hint="Its error names the cause; mend that and run the statement again.",
+                hint="Its error names the cause. Fix it and run the statement again.",
             )
         changes = changed_rows(self.trace)
         try:
@@ -392,8 +392,9 @@ class Result:
         """
         if self.again is None:
             raise RowMergeError.unsupported(
-                f"This {self.trace.kind} cannot be run once more",
-                hint="A MERGE, UPDATE or DELETE can, of which an engine has given the result.",
+                f"This {self.trace.kind} cannot be run again",
+                hint="Only a MERGE, UPDATE or DELETE whose result came from an engine can"
+                " be run again.",
             )
         return self.again.run(sql, source, **options)
 
@@ -489,7 +490,7 @@ class Result:
         elif again is None or not again.trace.committed:
             rows = self.rehearsed
         if rows is None:
-            msg = f"The rows that this {trace.kind} left are not known"
+            msg = f"The rows that this {trace.kind} left are unknown"
             if trace.error is not None:
                 msg = f"This {trace.kind} failed ({trace.error.code}), so it left no rows to check"
             raise RowMergeError.unsupported(
@@ -516,8 +517,8 @@ class Result:
         raise RowMergeError.unsupported(
             f"The pages of this {self.trace.kind} were not kept{f': {missing}' if missing else ''}",
             hint=(
-                "Run the statement with record=True, or %%merge --record FILE; a trace that was"
-                " saved has none."
+                "Run the statement with record=True, or %%merge --record FILE. Saved"
+                " traces have no pages."
             ),
         )
 

@@ -48,8 +48,7 @@ class Progress:
         except Exception as error:  # noqa: BLE001 - it becomes a warning
             self._tell = None
             message = (
-                f"progress failed at step '{name}', and is told no further steps:"
-                f" {error_text(error)}"
+                f"progress failed at step '{name}' and gets no further steps: {error_text(error)}"
             )
             # Where warnings are errors, this one must not end the statement.
             with suppress(RuntimeWarning):
@@ -242,8 +241,8 @@ class Options:
     """
 
     paradigm: RowChangeParadigm | None = Option(
-        "The row change paradigm, for stores that have both; delete+insert and change-columns are"
-        " short for them.",
+        "The row change paradigm, for stores that support both; delete+insert and"
+        " change-columns are short forms.",
         choices=tuple(RowChangeParadigm),
         is_setting=True,
         unset="that of the table",
@@ -257,8 +256,9 @@ class Options:
         page="flows.md",
     ).field(Flow.MERGE)
     delete_pushdown: bool = Option(
-        "Have the connector execute a DELETE itself if it takes the whole condition, as Trino does."
-        " Otherwise the rows go through the merge sink, and the report says so.",
+        "Have the connector execute a DELETE itself if it accepts the whole"
+        " condition, as Trino does. Otherwise the rows go through the merge sink, and the"
+        " report says so.",
         expected=bool,
         form="True or False",
         is_setting=True,
@@ -282,14 +282,14 @@ class Options:
         page="dialect.md",
     ).field(Dialect.TRINO)
     dry_run: bool = Option(
-        "Plan the statement and show the report of the plan, with the rows as far as they are"
-        " known; nothing begins.",
+        "Plan the statement and show the report of the plan, with the rows as far as"
+        " they are known; nothing runs.",
         expected=bool,
         form="True or False",
     ).field(False)
     rehearse: bool = Option(
-        "Run the statement up to and with its finish call, show everything, and roll it back:"
-        " nothing is changed.",
+        "Run the statement through its finish call, show everything, and roll it"
+        " back: nothing is changed.",
         expected=bool,
         form="True or False",
     ).field(False)
@@ -311,8 +311,8 @@ class Options:
         page="compare.md#a-second-opinion",
     ).field(None)
     check: bool | None = Option(
-        "Read the table back after the commit, and report whether it has the rows that the"
-        " statement must have left.",
+        "Read the table back after the commit, and report whether it has the rows"
+        " that the statement should have left.",
         expected=bool,
         form="True, False, or None for what the connector says",
         unset="small tables of connectors that ask for it",
@@ -336,7 +336,8 @@ class Options:
         page="replay.md",
     ).field(False)
     record_bytes: int = Option(
-        "The size of a record: at most this many bytes of pages, and as many of the target's rows.",
+        "The maximum size of a record: this many bytes of pages, and this many bytes"
+        " of the target's rows.",
         expected=_is_positive,
         form="a whole number from 1",
         has_flag=False,
@@ -358,9 +359,9 @@ class Options:
         page="why.md#rows-of-large-statements",
     ).field("")
     fault: Fault | None = Option(
-        "Let a call of the connector's contract go wrong, as store_merged_rows:2:after; PLACE is"
-        " before or after its work, ACTION raise, kill, delay or twice, and only STEP is needed."
-        " The report lists it as injected.",
+        "Make a call of the connector's contract fail, as store_merged_rows:2:after;"
+        " PLACE is before or after its work, ACTION raise, kill, delay or twice, and only"
+        " STEP is needed. The report lists it as injected.",
         form="a fault, as 'store_merged_rows:2:after'",
         convert=_fault,
         takes="STEP:CALL:PLACE:ACTION",
@@ -391,8 +392,8 @@ class Options:
         has_flag=False,
     ).field(())
     progress: Callable[[str], None] | None = Option(
-        "Called with each step as it begins; an error that it raises becomes a warning, and ends no"
-        " statement.",
+        "Called with each step as it begins. An error that it raises becomes a"
+        " warning and does not end the statement.",
         expected=callable,
         form="a function of a step's name",
         convert=_progress,

@@ -99,8 +99,8 @@ def _variants(trace: Trace, pages: PageSample) -> Variants:
     if not _same(_ruled(own_variant, own[2]), trace):
         return Variants(
             why=(
-                "What this version derives from the joined rows is not what the run has recorded,"
-                " so it shows the run alone."
+                "What this version derives from the joined rows differs from what the"
+                " run recorded, so only the run is shown."
             )
         )
     choices, why = _choices(trace, pages)
@@ -125,10 +125,11 @@ def _obstacle(trace: Trace) -> str:
     if trace.state != StatementState.FINISHED:
         if trace.error is not None and trace.error.code == DuplicateMatchError.default_code:
             return (
-                "Its joined rows are not in the trace, since a task that finds repeated matches"
-                " hands no page back: what another rule makes of them, only a run can tell."
+                "Its joined rows are not in the trace, since a task that finds"
+                " repeated matches returns no page. Only a run can show the result under"
+                " another rule."
             )
-        return "It failed, so its trace has not all rows from which other options could be derived."
+        return "It failed, so its trace lacks rows from which other options could be derived."
     if (
         trace.settings.flow == Flow.UPDATABLE
         or pages is None
@@ -136,11 +137,11 @@ def _obstacle(trace: Trace) -> str:
         or not (pages.complete and pages.tasks)
     ):
         return (
-            "Its trace has not all rows, from which other options would be derived; trace='full'"
-            " keeps them."
+            "Its trace lacks rows from which other options would be derived;"
+            " trace='full' keeps them."
         )
     if pages.before.num_rows > MOST_ROWS:
-        return f"It has more than {MOST_ROWS:,} rows; of so many, other options are not derived."
+        return f"It has more than {MOST_ROWS:,} rows; other options are not derived for that many."
     return ""
 
 

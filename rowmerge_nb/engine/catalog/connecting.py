@@ -97,7 +97,7 @@ def connect(catalogs: Catalogs, request: ConnectionRequest, *, check: bool) -> C
             return connection
         other = catalogs.describe(name)
         raise ConnectorError(
-            f"There is a catalog '{name}' already: {other.store} {other.location}".rstrip(),
+            f"Catalog '{name}' already exists: {other.store} {other.location}".rstrip(),
             code="ALREADY_EXISTS",
             hint=f"Choose another name, such as {_free_name(name, catalogs.connectors)}.",
         )
@@ -155,14 +155,13 @@ def _raw_properties(
         target = (factory.schemes.get(scheme[1].lower()) if scheme else None) or factory.location
         if not target:
             raise RowMergeError.invalid(
-                f"'{masked(location)}' stands behind the store {factory.name}, which has no"
-                " location",
+                f"'{masked(location)}' follows the store {factory.name}, which has no location",
                 hint=_properties_hint(factory),
             )
         if target in raw:
             raise RowMergeError.invalid(
-                f"The property '{target}' of the store {factory.name} is there twice",
-                hint=f"Write it once, behind the store's name or as {target}=VALUE.",
+                f"The property '{target}' of the store {factory.name} is given twice",
+                hint=f"Write it once, after the store's name or as {target}=VALUE.",
             )
         raw[target] = location
     for name in raw:

@@ -84,7 +84,7 @@ class Catalogs:
         )
         if name.lower() in self.connectors:
             raise ConnectorError(
-                f"There is a catalog '{name.lower()}' already",
+                f"Catalog '{name.lower()}' already exists",
                 code="ALREADY_EXISTS",
                 hint=f"Choose a name other than: {', '.join(self.connectors)}.",
             )
@@ -152,8 +152,8 @@ class Catalogs:
             (column.name for column in data.columns if UNKNOWN in parts_of(column.type)), None
         ):
             raise AnalysisError(
-                f"Column type is unknown: {untyped}. No value of DataFrame '{name}' says what the"
-                " column holds",
+                f"Column type is unknown: {untyped}. No value of DataFrame '{name}'"
+                " shows what the column holds",
                 code="COLUMN_TYPE_UNKNOWN",
                 hint="Give the column a type, as frame.astype({...}) does.",
             )
@@ -222,7 +222,7 @@ class Catalogs:
             raise RowMergeError.invalid(
                 f"'{name}' has {len(parts)} parts; a table's name has one to three:"
                 " catalog.schema.table",
-                hint="Leave out what is too much.",
+                hint="Remove the extra parts.",
             )
         catalog, schema, table = (*self.default[: 3 - len(parts)], *parts)
         return catalog, schema, table
@@ -356,7 +356,7 @@ class Catalogs:
                 raise ConnectorError(
                     f"Table '{table}' is not there{missing}",
                     code="TABLE_NOT_FOUND",
-                    hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that are there.",
+                    hint=f"SHOW TABLES FROM {name[0]}.{name[1]} lists those that exist.",
                 )
             yield transaction, handle
         finally:
@@ -374,7 +374,7 @@ def _required_columns(
     }
     if missing := sorted(required - {column.name.lower() for column in columns}):
         raise AnalysisError(
-            f"'{missing[0]}' is to be NOT NULL, and the table has no such column",
+            f"'{missing[0]}' is declared NOT NULL, but the table has no such column",
             code="COLUMN_NOT_FOUND",
             hint=f"Its columns are: {', '.join(column.name for column in columns)}.",
         )

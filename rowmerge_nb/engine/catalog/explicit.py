@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree.statements import StartTransaction
 
 _AFTERWARDS: Final = (
-    "ROLLBACK ends the transaction that START TRANSACTION has begun; outside of one every statement"
-    " commits by itself."
+    "ROLLBACK ends a transaction begun by START TRANSACTION. Outside a transaction,"
+    " every statement commits by itself."
 )
 
 

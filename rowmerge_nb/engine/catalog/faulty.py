@@ -154,4 +154,4 @@ class StatementFault:
         step = self.fault.step
         calls = sum(connector.calls.count(step) for connector in self._around.values())
         effect = f"was called {plural(calls, 'time')}" if calls else "was not called"
-        return f"The fault {self.fault.text} never came into play: {step} {effect}"
+        return f"The fault {self.fault.text} was never triggered: {step} {effect}"

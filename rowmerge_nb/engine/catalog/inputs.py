@@ -29,7 +29,7 @@ def statement_text(sql: object) -> str:
         span = Span.within(sql, half.start(), half.end())
         raise ParseError(
             f"The text has a lone surrogate, U+{ord(half[0]):04X}, which is half a character",
-            hint="Take it out, or write the whole character.",
+            hint="Remove it, or write the whole character.",
         ).at(span)
     return sql
 

@@ -92,5 +92,5 @@ def _interrupted_removal(
         f"The removal of leftovers was interrupted: {'; '.join(words)}",
         step="orphans",
         changed=True if count else None if unfinished else False,
-        hint=f"Tables are as they were. {orphans_command()} lists what is left.",
+        hint=f"Tables are unchanged. {orphans_command()} lists what is left.",
     )

@@ -182,7 +182,7 @@ class StatementTables:
         if version is not None:
             raise AnalysisError.unsupported(
                 f"'{'.'.join(parts)}' has no versions",
-                hint="Leave FOR ... AS OF out.",
+                hint="Remove FOR ... AS OF.",
             )
         return TableBinding(
             display=name_in_sql(parts),
@@ -209,7 +209,7 @@ class StatementTables:
         if version is not None:
             raise AnalysisError.unsupported(
                 f"'{name}' is a DataFrame of the notebook, which has no versions",
-                hint="Leave FOR ... AS OF out.",
+                hint="Remove FOR ... AS OF.",
             )
         frame = self._namespace[name]
         read = spark_columns(name, frame) if is_spark_frame(frame) else read_frame(name, frame)
@@ -371,8 +371,9 @@ class StatementTables:
         if [column.name.lower() for column in evolved_metadata.columns] != expected_names:
             has = ", ".join(column.name for column in evolved_metadata.columns)
             raise ConnectorError(
-                f"{type(metadata).__name__}.get_evolved_table_handle gave a handle of a table with"
-                f" the columns {has}; it gives one with {', '.join(expected_names)}",
+                f"{type(metadata).__name__}.get_evolved_table_handle returned a handle"
+                f" of a table with the columns {has}; it must return one with"
+                f" {', '.join(expected_names)}",
                 code="GENERIC_INTERNAL_ERROR",
             )
         return replace(

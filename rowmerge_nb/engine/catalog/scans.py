@@ -389,9 +389,9 @@ class Scans:
         executors = executors_of(spark)
         if executors.elsewhere and self._transaction.fault is not None:
             raise ConnectorError(
-                "A fault is not possible here: calls are counted in a file of this machine, and"
-                " executors may run elsewhere",
-                hint="Leave fault out, or run the statement in a local session.",
+                "Faults are not possible here: calls are counted in a file on this"
+                " machine, and executors may run elsewhere",
+                hint="Omit fault, or run the statement in a local session.",
             )
         if executors.sends_packages:
             task = executors.task(

@@ -97,6 +97,6 @@ def _load(entry: EntryPoint) -> ConnectorFactory:
         raise SetupError(
             f"The entry point '{entry.name} = {entry.value}' of the package {package} is of type"
             f" {type(factory).__name__}",
-            hint="It has to name a rowmerge_nb.spi.ConnectorFactory.",
+            hint="It must name a rowmerge_nb.spi.ConnectorFactory.",
         )
     return factory

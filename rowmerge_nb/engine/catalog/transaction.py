@@ -215,8 +215,9 @@ class StatementTransaction:
             if version is not None and self.version is None:
                 self.notices.append(
                     Notice(
-                        f"{type(target.connector).__name__}.commit gave {type(version).__name__};"
-                        " it gives a ConnectorTableVersion or None"
+                        f"{type(target.connector).__name__}.commit returned"
+                        f" {type(version).__name__}; it must return a ConnectorTableVersion or"
+                        " None"
                     )
                 )
             del self._open[self.target.catalog]
@@ -236,8 +237,7 @@ class StatementTransaction:
         except Exception as error:  # noqa: BLE001 - reported as a notice
             self.notices.append(
                 Notice(
-                    "Something that the statement needed for a while could not be removed:"
-                    f" {error_text(error)}"
+                    f"A temporary object of the statement could not be removed: {error_text(error)}"
                 )
             )
 

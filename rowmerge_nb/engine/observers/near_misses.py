@@ -44,9 +44,9 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 NOTHING_NEAR: Final = (
-    "No source row without a partner has a key that a target row has written otherwise, or with one"
-    " letter more, less or changed. With near=True, or --near, it is also looked for keys of which"
-    " one column has another value."
+    "No unmatched source row has a key that differs from a target key only in"
+    " spelling or by one letter. With near=True, or --near, keys that differ in one column"
+    " are searched as well."
 )
 DUCKDB_INTERRUPTED: Final = "Query interrupted"
 """The text of the plain RuntimeError that DuckDB raises for an interrupt."""
@@ -102,12 +102,12 @@ def _search(
     on = on_of(analysis)
     if not on.keys:
         message = (
-            "ON demands of no key of the target that it equals one of the source, so no key is"
-            " nearer than another"
+            "ON has no equality between a key of the target and a key of the source,"
+            " so no key is nearer than another"
         )
         if on.uncompared:
             message = (
-                f"ON compares keys of type {on.uncompared}, of which the nearest are not looked for"
+                f"ON compares keys of type {on.uncompared}, for which the nearest are not searched"
             )
         raise UnreadableError(message)
     most = run.options.near or run.services.settings.small_rows
@@ -181,8 +181,8 @@ def _read_source(
     )
     if not is_deterministic(source.tree) and not isinstance(node, AnsweredQuery):
         raise UnreadableError(
-            "The source may have other rows each time it is read, so that those of the statement"
-            " are not known"
+            "The source may return different rows each time it is read, so the rows"
+            " of the statement are unknown"
         )
     if isinstance(node, TableScan) and not is_spark_frame(node.table.dataframe):
         columns = dict(zip((symbol.name for symbol in node.outputs), node.columns, strict=True))
@@ -245,8 +245,8 @@ def _scanned(
     assert task is not None
     if side == "source" and not task.is_repeatable:
         raise UnreadableError(
-            "The source may have other rows when it is read again, so that those of the statement"
-            " are not known"
+            "The source may return different rows when it is read again, so the rows"
+            " of the statement are unknown"
         )
     pages: list[pa.RecordBatch] = []
     rows = 0
@@ -262,11 +262,10 @@ def _scanned(
 
 
 def _too_many(run: StatementRun, side: str, most: int) -> UnreadableError:
-    more = f" near={2 * most} looks at twice as many." if run.options.near else ""
+    more = f" near={2 * most} searches twice as many." if run.options.near else ""
     return UnreadableError(
-        f"The {side} has more than {most:,} rows, and so many are looked at.{more}".removesuffix(
-            "."
-        )
+        f"The {side} has more than {most:,} rows, and only that many are"
+        f" searched.{more}".removesuffix(".")
     )
 
 

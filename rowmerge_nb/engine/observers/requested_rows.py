@@ -65,12 +65,12 @@ if TYPE_CHECKING:
 MOST_ROWS: Final = 30
 """The number of rows at most."""
 NUMBERED_ANEW: Final = (
-    "The rows of the source query get other numbers when it is answered again. Look for values of"
-    " its columns instead."
+    "The rows of the source query get other numbers when the query runs again. Search"
+    " for values of its columns instead."
 )
 UNREPEATABLE: Final = (
-    "The source may have other rows when it is read again, so that those of the statement are not"
-    " known."
+    "The source may return different rows when it is read again, so the rows of the"
+    " statement are unknown."
 )
 
 
@@ -138,7 +138,7 @@ class RequestedRows(RunObserver):
         except Exception as error:  # noqa: BLE001 - the trace has the reason in their place
             reason = message_of(error)
             self._rows = AskedRows(
-                self._request.words, problem=f"They could not be read once more: {reason}."
+                self._request.words, problem=f"They could not be read again: {reason}."
             )
 
     def add_to_trace(self, trace: Trace) -> Trace:

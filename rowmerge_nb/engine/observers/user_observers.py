@@ -38,7 +38,7 @@ def refuse_in_hook() -> None:
         raise RowMergeError.unsupported(
             f"An observer cannot run statements in its hook {_hook.get()}: the observed statement"
             " has not ended",
-            hint="Keep what you need in the observer, and run the statement afterwards.",
+            hint="Store what you need in the observer, and run the statement afterwards.",
         )
 
 
@@ -75,8 +75,8 @@ class ObserverRegistry:
                 and callable(getattr(type(observer), name))
             ):
                 raise RowMergeError.invalid(
-                    f"Observer '{_name_of(observer)}' has a method '{name}', and there is no such"
-                    " hook",
+                    f"Observer '{_name_of(observer)}' has a method '{name}', but no"
+                    " such hook exists",
                     hint=did_you_mean(name, HOOKS) or f"There are: {', '.join(HOOKS)}.",
                 )
         with self._lock:
@@ -84,7 +84,8 @@ class ObserverRegistry:
                 raise RowMergeError(
                     f"Observer '{_name_of(observer)}' is registered already",
                     code="ALREADY_EXISTS",
-                    hint="Register another instance, or leave it: it gets every statement once.",
+                    hint="Register another instance, or keep this one: it gets every"
+                    " statement once.",
                 )
             self._observers = (*self._observers, observer)
 
@@ -158,8 +159,8 @@ class CalledObservers(RunObserver):
             ) as error:
                 self._observers = tuple(other for other in self._observers if other is not observer)
                 failures.append(
-                    f"Observer '{_name_of(observer)}' failed in {name}, and gets no more of this"
-                    f" statement: {error_text(error)}"
+                    f"Observer '{_name_of(observer)}' failed in {name} and gets no"
+                    f" further calls for this statement: {error_text(error)}"
                 )
         return failures
 

@@ -53,13 +53,13 @@ def _check(by: str, statement_kind: str, options: Mapping[str, Any]) -> None:
     refuse_options(f"A comparison of {by}", names, options)
     if statement_kind not in {"MERGE", "UPDATE", "DELETE"}:
         raise RowMergeError.unsupported(
-            f"{statement_kind} cannot be compared: it is run in one way only",
+            f"{statement_kind} cannot be compared: it runs in only one way",
             hint="MERGE, UPDATE and DELETE can.",
         )
     if by == "flows" and statement_kind == "MERGE":
         raise RowMergeError.unsupported(
-            "The flows of MERGE cannot be compared: it has one, since the older flow has UPDATE and"
-            " DELETE only",
+            "The flows of MERGE cannot be compared: it has only one, since the older"
+            " flow supports only UPDATE and DELETE",
             hint="Compare paradigms or duplicates, or write an UPDATE or a DELETE.",
         )
     if by == "duplicates" and statement_kind != "MERGE":
@@ -83,13 +83,14 @@ def compare(engine: RunningEngine, sql: str, by: str, options: Mapping[str, Any]
         refuse_branch(planned.target, "This comparison")
         engine, _ = with_copy(engine, planned.target.name_parts)
         notice = (
-            f"Connector '{planned.target.connector}' works by {planned.settings.paradigm} only: both sides ran on a"
-            f" copy of {planned.target.qualified_name} in memory."
+            f"Connector '{planned.target.connector}' supports only"
+            f" {planned.settings.paradigm}: both sides ran on a copy of"
+            f" {planned.target.qualified_name} in memory."
         )
     if by == "flows":
         notice = (
-            "Calls that read are counted in the flow updatable alone: there the page sources that"
-            " read are those that write."
+            "Reading calls are counted only in the flow updatable: its page sources"
+            " both read and write."
         )
     left_side, right_side = (_side(engine, sql, {**options, option: name}, name) for name in names)
     compared = Comparison(by, sql, _columns(planned), left_side, right_side, notice)

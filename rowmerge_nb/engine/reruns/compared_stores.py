@@ -39,7 +39,7 @@ STORES: Final = "stores"
 """The names of the comparisons."""
 REFUSED: Final = ("dry_run", "fault", "record", "rehearse", "verify", "why")
 """Options that these comparisons do not have."""
-_EXAMPLE: Final = "Name at least two: catalogs=['memory', 'ice']."
+_EXAMPLE: Final = "Name at least two catalogs: catalogs=['memory', 'ice']."
 
 
 def compare_catalogs(

@@ -71,8 +71,8 @@ LEFT_OUT: Final = frozenset(
 )
 """Options of a run that a trial does not take over."""
 NEXT_STEP: Final = (
-    "Ask with the run: why=\"customer = 'Dave'\", or --why in a cell, carries these rows into the"
-    " trace, and trace='full' all; with rehearse=True nothing is changed."
+    "Ask when you run it: why=\"customer = 'Dave'\", or --why in a cell, keeps these"
+    " rows in the trace, and trace='full' keeps all. With rehearse=True, nothing is changed."
 )
 """The way to keep rows whose version the store does not keep."""
 
@@ -94,9 +94,9 @@ def with_copy(
     table_metadata = engine.table_metadata(catalog, schema, table)
     if table_metadata is None:
         raise RowMergeError(
-            f"Table '{'.'.join(name)}' does not exist any more",
+            f"Table '{'.'.join(name)}' no longer exists",
             code="TABLE_NOT_FOUND",
-            hint="The copy takes its columns from it.",
+            hint="The copy takes its columns from this table.",
         )
     memory = MemoryConnector()
     properties: dict[str, Any] = {
@@ -110,19 +110,20 @@ def with_copy(
     current_names = [column.name for column in columns]
     if copied_rows.column_names != current_names:
         raise RowMergeError(
-            f"Table '{'.'.join(name)}' has other columns now ({', '.join(current_names)}) than its"
-            f" rows had ({', '.join(copied_rows.column_names)})",
+            f"Table '{'.'.join(name)}' now has other columns"
+            f" ({', '.join(current_names)}) than its rows had"
+            f" ({', '.join(copied_rows.column_names)})",
             code="TRANSACTION_CONFLICT",
-            hint="Run the statement again, on the table as it is.",
+            hint="Run the statement again on the current table.",
         )
     try:
         copied_rows = copied_rows.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise RowMergeError(
-            f"Table '{'.'.join(name)}' has columns of other types now than its rows had:"
-            f" {error_text(error)}",
+            f"Table '{'.'.join(name)}' now has columns of other types than its rows"
+            f" had: {error_text(error)}",
             code="TRANSACTION_CONFLICT",
-            hint="Run the statement again, on the table as it is.",
+            hint="Run the statement again on the current table.",
         ) from error
     memory.put(
         ConnectorTableMetadata(SchemaTableName(schema, table), columns, properties), copied_rows
@@ -157,9 +158,9 @@ class Again:
         """Rehearse it on the copy; see `rowmerge_nb.engine.api.result.Result.what_if`."""
         if names := sorted(LEFT_OUT.intersection(options)):
             raise RowMergeError.invalid(
-                f"The option {names[0]} has no place here: the statement is rehearsed, with all"
-                " of its rows in the trace",
-                hint=f"Leave {names[0]} out.",
+                f"The option {names[0]} is not possible here: the statement is"
+                " rehearsed, with all of its rows in the trace",
+                hint=f"Omit {names[0]}.",
             )
         text = self.sql if sql is None else sql
         run_options = {**self.options, "flow": Flow.MERGE, **options}
@@ -171,8 +172,8 @@ class Again:
                 or planned.target.name_parts != (COPIES, *self.trace.target.name_parts[1:])
             ):
                 raise RowMergeError.invalid(
-                    f"This is no MERGE, UPDATE or DELETE of {self.trace.target.qualified_name}",
-                    hint="Only the table that the statement has changed is copied.",
+                    f"This is not a MERGE, UPDATE or DELETE of {self.trace.target.qualified_name}",
+                    hint="Only the table that the statement changed is copied.",
                 )
         engine, next_engine = self._on_copy, self.engine
         if source is not None and (edits := checked_edits(source)):
@@ -229,8 +230,7 @@ class Again:
             )
         except ConnectorError as error:
             raise RowMergeError.unsupported(
-                f"The rows that this {self.trace.kind} had cannot be read any more:"
-                f" {error.message}",
+                f"The rows that this {self.trace.kind} had can no longer be read: {error.message}",
                 hint=NEXT_STEP,
             ) from error
         rows = trace.samples.requested_rows
@@ -286,9 +286,10 @@ class Again:
             else plural(copied_count, "row")
         )
         return (
-            f"The copy has {count_text} of {self.trace.target.qualified_name}: those that took part, since the"
-            " version before is not kept. What the statement does to other rows is not known, nor"
-            " what a subquery would find among them, nor how many rows the table would have."
+            f"The copy has {count_text} of {self.trace.target.qualified_name}: those"
+            " that took part, since the previous version is not kept. What the statement does"
+            " to other rows, what a subquery would find in them, and how many rows the table"
+            " would have are unknown."
         )
 
     @property
@@ -311,7 +312,7 @@ class Again:
         pages = self.trace.samples.pages
         if pages is None or not pages.complete or not _has_whole_targets(pages):
             raise RowMergeError.unsupported(
-                f"The rows that this {self.trace.kind} had are not all in its trace",
+                f"The trace does not have all rows that this {self.trace.kind} had",
                 hint="Run it with rehearse=True, or with trace='full'.",
             )
         return _joined_targets(pages, self.trace)

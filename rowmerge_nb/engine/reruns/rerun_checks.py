@@ -19,8 +19,8 @@ def refuse_options(what: str, names: Iterable[str], options: Mapping[str, Any]) 
     for name in names:
         if options.get(name):
             raise RowMergeError.invalid(
-                f"{what} and the option {name} do not go together",
-                hint=f"Leave {name} out.",
+                f"{what} and the option {name} cannot be combined",
+                hint=f"Omit {name}.",
             )
 
 

@@ -120,7 +120,7 @@ class ScratchCopies:
                 f"The rows of table '{'.'.join(self._table)}' cannot be copied to catalog"
                 f" '{copy.name[0]}': {error.message}",
                 code=error.code,
-                hint="Leave the catalog out.",
+                hint="Omit the catalog.",
             ) from error
 
     def remove(self) -> list[str]:
@@ -234,15 +234,15 @@ class ScratchCopies:
             for column in self._metadata.columns:
                 if reason_of_column := self._creates(name, _column(column, constraints=False)):
                     return ConnectorError(
-                        f"Catalog '{catalog}' cannot have column '{column.name}' of type"
-                        f" {column.type} of table '{table}': {reason_of_column.message}",
+                        f"Catalog '{catalog}' cannot store column '{column.name}' of"
+                        f" type {column.type} of table '{table}': {reason_of_column.message}",
                         code=reason_of_column.code,
-                        hint="Leave the catalog out, or compare on a table without this column.",
+                        hint="Omit the catalog, or compare on a table without this column.",
                     )
         return ConnectorError(
-            f"Catalog '{catalog}' cannot have a copy of table '{table}': {reason.message}",
+            f"Catalog '{catalog}' cannot hold a copy of table '{table}': {reason.message}",
             code=reason.code,
-            hint="Leave the catalog out.",
+            hint="Omit the catalog.",
         )
 
     def _creates(self, name: TableName, columns: str) -> RowMergeError | None:

@@ -120,9 +120,9 @@ class EditableSource:
                 {name: former_row[name] for name in current_row}
             ):
                 raise RowMergeError(
-                    f"Source row {number} is not what it was when the {trace.kind} ran",
+                    f"Source row {number} has changed since the {trace.kind} ran",
                     code="TRANSACTION_CONFLICT",
-                    hint="Run the statement again, on the source as it is.",
+                    hint="Run the statement again on the current source.",
                 )
 
     def edited(
@@ -161,7 +161,8 @@ class EditableSource:
     def _cells_of_row(self, row: int, values: Mapping[str, Any]) -> list[tuple[int, Any]]:
         if row >= self.rows.num_rows:
             raise RowMergeError.invalid(
-                f"There is no source row {row}: the source has {plural(self.rows.num_rows, 'row')}",
+                f"Source row {row} does not exist: the source has"
+                f" {plural(self.rows.num_rows, 'row')}",
                 hint="Rows are counted from 0, as result.journeys has them.",
             )
         cells = []
@@ -196,8 +197,8 @@ class EditableSource:
         )
         if not is_plain or (pa.types.is_timestamp(arrow_type) and arrow_type.tz is not None):
             raise RowMergeError.unsupported(
-                f"Column '{name}' of the source is of type {sql}, whose values are not edited cell"
-                " by cell",
+                f"Column '{name}' of the source is of type {sql}, whose values cannot"
+                " be edited by cell",
                 hint="Edit the statement instead.",
             )
         wide_type = (
@@ -280,7 +281,7 @@ def source_of(
         raise RowMergeError.unsupported(
             f"The source has {plural(source.rows.num_rows, 'row')}; cells are edited of at most"
             f" {MOST_ROWS:,}",
-            hint="Try it with a smaller source.",
+            hint="Try a smaller source.",
         )
     return replace(source, names=alias) if alias else source
 
@@ -303,7 +304,7 @@ def relation_of(sql: str, dialect: str) -> s.Relation:
     if isinstance(relation, s.SubqueryRelation) and isinstance(_body_of(relation.query), s.Values):
         return tree.source
     raise RowMergeError.unsupported(
-        "The source of this MERGE is a query, whose cells are not edited",
+        "The source of this MERGE is a query, whose cells cannot be edited",
         hint="Edit the statement instead; cells of VALUES, tables and DataFrames can be edited.",
     )
 
@@ -322,8 +323,8 @@ def _from_values(engine: RunningEngine, sql: str, relation: s.SubqueryRelation) 
     assert isinstance(rows, s.Values)
     if any(isinstance(row, s.Literals) for row in rows.rows) or len(rows.rows) > MOST_ROWS:
         raise RowMergeError.unsupported(
-            "The VALUES of this MERGE are too many to be edited one by one",
-            hint="Try it with a smaller source.",
+            "This MERGE has too many VALUES to edit individually",
+            hint="Try a smaller source.",
         )
     table = engine.run(f"SELECT * FROM {sql[relation.span.start : relation.span.end]}").table
     assert table is not None
@@ -343,15 +344,15 @@ def _from_name(
     if table_metadata is not None:
         if (catalog, schema, table) == target:
             raise RowMergeError.unsupported(
-                "The source of this MERGE is its target, whose cells are not edited",
+                "The source of this MERGE is its target, whose cells cannot be edited",
                 hint="Edit the statement instead.",
             )
         count = engine.run(f"SELECT count(*) FROM {sql_name}").table
         if count is not None and count.column(0)[0].as_py() > MOST_ROWS:
             raise RowMergeError.unsupported(
-                f"The source {sql_name} has more than {MOST_ROWS:,} rows, so its cells are not"
-                " edited",
-                hint="Try it with a smaller source.",
+                f"The source {sql_name} has more than {MOST_ROWS:,} rows, so its cells"
+                " cannot be edited",
+                hint="Try a smaller source.",
             )
         rows = engine.table(sql_name).cast(schema_of(table_metadata.columns))
         return EditableSource(
@@ -367,13 +368,13 @@ def _from_name(
     name = frame_name(parts[0], frames) if len(parts) == 1 else None
     if name is None:
         raise RowMergeError.unsupported(
-            f"The source {sql_name} is neither a table nor a DataFrame, so its cells are not"
-            " edited",
+            f"The source {sql_name} is neither a table nor a DataFrame, so its cells"
+            " cannot be edited",
             hint="Edit the statement instead.",
         )
     if is_spark_frame(frames[name]):
         raise RowMergeError.unsupported(
-            f"The source '{name}' is a DataFrame of Spark, whose cells are not edited",
+            f"The source '{name}' is a Spark DataFrame, whose cells cannot be edited",
             hint=f"Give its rows, as {name}.toPandas() does.",
         )
     read = read_frame(name, frames[name])

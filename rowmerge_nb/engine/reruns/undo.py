@@ -51,7 +51,7 @@ def restore(runner: StatementRunner, table: str, version: int | str | dt.date) -
     if is_temporal and requested_version.instant() >= dt.datetime.now(dt.UTC):
         raise ConnectorError.invalid(
             f"The moment {version} is not in the past",
-            hint="Give one at which the table had the rows that are wanted.",
+            hint="Give a time at which the table had the rows that you want.",
         )
     text = f"RESTORE {table} {requested_version}"
 
@@ -100,8 +100,8 @@ def replaced_rows(runner: StatementRunner, name: SchemaTableName, version: int) 
     try:
         tables.read(name, version)
     except RowMergeError:
-        return f"{text} The DataFrame has other columns, so the former rows are not kept."
-    return f"{text} {engine_call(f'restore({dotted(table)!r}, {version})')} puts its rows back."
+        return f"{text} The DataFrame has other columns, so the previous rows are not kept."
+    return f"{text} {engine_call(f'restore({dotted(table)!r}, {version})')} restores its rows."
 
 
 def _existing_table(tables: StatementTables, name: str) -> TableBinding:
@@ -110,7 +110,7 @@ def _existing_table(tables: StatementTables, name: str) -> TableBinding:
         raise ConnectorError.invalid(
             f"'{name}' has {len(parts)} parts; a table's name has one to three:"
             " catalog.schema.table",
-            hint="Leave out what is too much.",
+            hint="Remove the extra parts.",
         )
     if tables.view(parts) is not None:
         raise AnalysisError.unsupported(
@@ -136,30 +136,28 @@ def _last_change(changes: UndoLog, tables: StatementTables, name: str | None) ->
             "changed no rows" if table is None else f"not changed the rows of '{table.qualified}'"
         )
         raise ConnectorError(
-            f"There is nothing to take back: this engine has {what}, or has taken all of that back"
-            " already",
+            f"There is nothing to undo: this engine has {what}, or has already undone all of it",
             code="NOT_FOUND",
             hint=(
-                f"{engine_call('restore(table, version)')} puts back any version that a store keeps."
+                f"{engine_call('restore(table, version)')} restores any version that a store keeps."
             ),
         )
     if change.branch:
         table_name = dotted(change.table)
         raise ConnectorError(
             f"The last change was the {change.words} in branch '{change.branch}' of"
-            f" '{table_name}', and undo changes no branches",
+            f" '{table_name}', and undo does not change branches",
             hint=(
                 f"CREATE OR REPLACE BRANCH {quoted(change.branch)} IN TABLE"
-                f" {name_in_sql(change.table)} starts it"
-                f" again from the table. {undo_command(table_name)} takes back the last change of"
-                " the table itself."
+                f" {name_in_sql(change.table)} starts it again from the table."
+                f" {undo_command(table_name)} undoes the last change of the table itself."
             ),
         )
     if not change.keeps:
         table_name = dotted(change.table)
         raise ConnectorError(
             f"The last change of '{table_name}' was the {change.words}, and connector"
-            f" '{change.connector}' keeps no former versions",
+            f" '{change.connector}' keeps no earlier versions",
             hint=_by_hand(change.kind),
         )
     return change
@@ -170,7 +168,7 @@ def _by_hand(statement_kind: str) -> str:
         f"Write the old values back by a statement: {result_call('diff()')} of the"
         f" {statement_kind} has them."
         if statement_kind in ROW_CHANGES
-        else "Take it back by a statement: a DELETE removes the new rows."
+        else "Undo it with a statement: a DELETE removes the new rows."
     )
     return f"{remedy} {either('rehearse=True', '--rehearse')} shows a change without storing it."
 
@@ -208,7 +206,7 @@ def _unchanged_table(
     if current_version != change.after:
         made_version = None if change.after is None else change.after.version
         current = (
-            "it has no version now"
+            "it now has no version"
             if current_version is None
             else f"version {current_version.version} is there now"
         )
@@ -264,13 +262,13 @@ def _conflict(
     hint = "Nothing was taken back."
     if is_kept and change.before is not None:
         hint += (
-            f" {engine_call(f'restore({table_name!r}, {change.before.version!r})')} would put back the rows"
-            " from before it, and lose what came since."
+            f" {engine_call(f'restore({table_name!r}, {change.before.version!r})')}"
+            " would restore the rows from before it and lose later changes."
         )
     if is_after_kept and change.after is not None:
         hint += (
-            f" {engine_call(f'restore({table_name!r}, {change.after.version!r})')} would put back the rows"
-            f" that the {change.kind} made."
+            f" {engine_call(f'restore({table_name!r}, {change.after.version!r})')}"
+            f" would restore the rows that the {change.kind} made."
         )
     raise ConnectorError(
         f"Table '{table_name}' was changed since the {change.words}: {why}",

@@ -49,14 +49,14 @@ _DELETES_UPDATED: Final = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _ORACLE_WORDS: Final = {
-    "ROWNUM": "write LIMIT behind a query.",
+    "ROWNUM": "write LIMIT after a query.",
     "ROWID": "write the columns of a key.",
     "LEVEL": "write WITH RECURSIVE.",
     "SYSDATE": "write localtimestamp(0).",
     "SYSTIMESTAMP": "write current_timestamp.",
 }
 _INTERNAL: Final = re.compile(r"Required keyword: '\w+' missing for <class .*|.*<class .*")
-_ADVICE: Final = "Write the statement in Trino's words; docs/dialect.md has the forms."
+_ADVICE: Final = "Write the statement in Trino's syntax; see docs/dialect.md."
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def translate_statement(
         text = _TWO_FROMS.sub(lambda match: f"{match[1]}{' ' * len(match[2])}", text)
     tree = _tree(text, dialect)
     differences = [
-        f"{' '.join(lock.split())} is left out: a statement here fails, and can be repeated, if"
-        " another one has changed its rows."
+        f"{' '.join(lock.split())} is omitted: a statement here fails, and can be"
+        " repeated, if another statement changed its rows."
         for lock in locks
     ]
     differences = list(dict.fromkeys([*differences, *_adapted(tree, dialect)]))
@@ -232,7 +232,7 @@ def _tree(text: str, dialect: str) -> Any:
     if len(trees) != 1:
         raise ParseError(
             f"translate takes one statement; this text has {len(trees)}",
-            hint="Translate each statement by itself." if trees else "Write a statement.",
+            hint="Translate each statement separately." if trees else "Write a statement.",
         ).at(Span(0, 0, 1, 1))
     return trees[0]
 
@@ -243,9 +243,9 @@ def _refuse_deletes_of_updates(text: str) -> None:
         return
     raise ParseError(
         "DELETE WHERE of an UPDATE has no translation",
-        hint="Oracle deletes rows that this UPDATE has taken, by their updated values. Write WHEN"
-        " MATCHED AND condition THEN DELETE first, with the new values in the condition, and with"
-        " the UPDATE's own WHERE.",
+        hint="Oracle deletes rows that this UPDATE has changed, using their updated"
+        " values. Write WHEN MATCHED AND condition THEN DELETE first, with the new values in"
+        " the condition, and with the UPDATE's own WHERE.",
     ).at(Span.within(text, match.start("place"), match.end("place")))
 
 
@@ -297,8 +297,9 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
         for when in tree.find_all(exp.When)
     ):
         yield (
-            "Several source rows that match one target row are MERGE_TARGET_ROW_MULTIPLE_MATCHES in"
-            " Trino, even if no clause takes them: docs/duplicates.md."
+            "In Trino, several source rows that match one target row fail with"
+            " MERGE_TARGET_ROW_MULTIPLE_MATCHES, even if no clause takes them:"
+            " docs/duplicates.md."
         )
     # Oracle itself refuses such a name as ambiguous.
     if isinstance(tree, exp.Merge) and dialect != "oracle":
@@ -317,12 +318,12 @@ def _adapted(tree: Any, dialect: str) -> Iterator[str]:
             when.set("then", exp.Var(this=word))
             yield f"{word} * takes the columns in their order in DuckDB."
     if tree.find(exp.Div):
-        yield "A division of integers truncates here, and one of decimals has other digits."
+        yield "Here, integer division truncates, and decimal division has different digits."
     if any(literal.is_string for literal in tree.find_all(exp.Literal)):
         if dialect == "sqlserver":
-            yield "Texts are compared with regard to case here; there the collation decides."
+            yield "Here, text comparison is case-sensitive; there, the collation decides."
         if dialect == "oracle":
-            yield "An empty text is no NULL here."
+            yield "Here, an empty text is not NULL."
 
 
 def _source_names(tree: Any) -> Iterator[str]:
@@ -372,13 +373,14 @@ def _adapted_from_sqlserver(tree: Any) -> Iterator[str]:
     for like in tree.find_all(exp.Like):
         if isinstance(like.expression, exp.Literal) and "[" in like.expression.this:
             yield (
-                f"LIKE {like.expression.sql()} has a class of characters, which Trino takes as it is"
-                " written: use regexp_like."
+                f"LIKE {like.expression.sql()} has a character class, which Trino"
+                " takes literally: use regexp_like."
             )
     for number in tree.find_all(exp.NextValueFor):
         raise AnalysisError.unsupported(
             f"{number.sql()} has no translation: Trino has no sequences",
-            hint="Write the key's values, or leave the column to the database's default.",
+            hint="Write the key's values, or omit the column so that the database's"
+            " default applies.",
         )
     for added in list(tree.find_all(exp.Add)):
         if any(isinstance(side, exp.Literal) and side.is_string for side in _sides(added)):

@@ -512,8 +512,8 @@ def _row_request(
         return None
     if options.flow == Flow.UPDATABLE:
         raise ConnectorError(
-            "Rows cannot be asked for with the older flow, in which page sources change the rows"
-            " that they have read",
+            "Rows cannot be requested with the older flow, in which page sources"
+            " change the rows that they have read",
             hint=MERGE_FLOW,
         )
     return request_by_condition(RowConditions(analysis, tables, options.era), options.why)
@@ -621,7 +621,7 @@ def _what_stays(number: int, count: int, changed: bool | None) -> str:
         rest = (
             f"statement {number} of {count} failed"
             if changed is False
-            else f"of statement {number} of {count} nobody knows"
+            else f"the outcome of statement {number} of {count} is unknown"
         )
     if count == 1 or (not finished and changed is False):
         return ""

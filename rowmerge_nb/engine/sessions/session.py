@@ -164,7 +164,7 @@ class Session:
             )
         if options.fault is not None:
             raise ConnectorError.unsupported(
-                "A fault is put into a statement that has a transaction of its own",
+                "A fault needs a statement with a transaction of its own",
                 hint="COMMIT or ROLLBACK ends the transaction.",
             )
 
@@ -177,7 +177,7 @@ class Session:
                 f"Prepared statement not found: {name.text}",
                 code="NOT_FOUND",
                 hint=did_you_mean(name.text, tuple(self.prepared))
-                or "PREPARE name FROM ... makes one; it belongs to its engine.",
+                or "PREPARE name FROM ... creates one; it belongs to its engine.",
             ).at(name.span)
         return text
 

@@ -30,7 +30,7 @@ def reporting_step(step: str) -> Iterator[None]:
         if (java_error := java_gone(error, step)) is not None:
             raise java_error from error
         raise ExecutionError(
-            f"The statement could not be looked at ({step}): {error_text(error)}", step=step
+            f"The statement could not be inspected ({step}): {error_text(error)}", step=step
         ) from error
 
 

@@ -121,8 +121,8 @@ class Executors:
                 f"The executors cannot be sent the package: {type(error).__name__}:"
                 f" {str(error).strip().partition(chr(10))[0]}",
                 hint=(
-                    "Look whether the session lives, and whether its server allows artifacts"
-                    " (addArtifacts)."
+                    "Check that the session is running and that its server allows"
+                    " artifacts (addArtifacts)."
                 ),
             ) from error
         finally:

@@ -54,6 +54,7 @@ def frame_name(name_in_sql: str, frames: Iterable[str]) -> str | None:
             f"'{name_in_sql}' is ambiguous: it means each of the DataFrames"
             f" {' and '.join(map(repr, matching))}",
             code="AMBIGUOUS_NAME",
-            hint="Write the name letter by letter as that of the variable; rename one of them.",
+            hint="Write the name with exactly the variable's letters, or rename one of the"
+            " DataFrames.",
         )
     return matching[0] if matching else None

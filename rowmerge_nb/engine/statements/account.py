@@ -129,8 +129,8 @@ def check_fragments(account: Account, fragments: Sequence[bytes]) -> None:
     if (count, size) != (len(fragments), sum(map(len, fragments))):
         arrival = f"{plural(len(fragments), 'fragment')} of {sum(map(len, fragments))} bytes"
         raise ExecutionError(
-            f"The tasks gave {plural(count, 'fragment')} of {size} bytes, and {arrival} arrived;"
-            " nothing was committed",
+            f"The tasks sent {plural(count, 'fragment')} of {size} bytes, and"
+            f" {arrival} arrived; nothing was committed",
             step="run",
             hint="Run the statement again; if it happens again, please report it.",
         )

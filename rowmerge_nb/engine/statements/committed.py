@@ -49,7 +49,7 @@ CHECKED_ROWS: Final = 100_000
 CHECKED_UNASKED: Final = 10_000
 """The row limit of a default check."""
 _AGREES, _NOT_COMPARED = "agrees", "not compared"
-_OLDER_FLOW: Final = "page sources changed the rows, and no page says what they were given"
+_OLDER_FLOW: Final = "page sources changed the rows, and their new values are not in any page"
 _KEPT_BYTES: Final = 1 << 26
 """The bytes of pages that each task keeps for the check."""
 
@@ -85,7 +85,9 @@ def unacknowledged(writers: Sequence[WriterRecord]) -> str:
     silent = [writer for writer in writers if not writer.fragments and any(writer.rows.values())]
     rows = plural(sum(sum(writer.rows.values()) for writer in silent), "row")
     return (
-        f"finish() of {plural(len(silent), 'sink')} gave no fragment for {rows}." if silent else ""
+        f"finish() of {plural(len(silent), 'sink')} returned no fragment for {rows}."
+        if silent
+        else ""
     )
 
 
@@ -105,7 +107,7 @@ def begin_check(
     except StatementInterrupted:
         raise
     except Exception as error:  # noqa: BLE001 - the statement goes on; that nothing can be compared is told
-        return replace(checking, problem=f"the rows of before could not be read: {_text(error)}")
+        return replace(checking, problem=f"the previous rows could not be read: {_text(error)}")
 
 
 def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
@@ -137,16 +139,14 @@ def _before(run: StatementRun, most: int) -> Mapping[str, Any]:
 def _changes_of(run: StatementRun) -> Mapping[str, Any]:
     account = run.account
     if unknown := run.transaction.left_to_store(run.analysis):
-        return {
-            "problem": f"the store itself fills column '{unknown[0]}', which the INSERT leaves out"
-        }
+        return {"problem": f"the store itself fills column '{unknown[0]}', which the INSERT omits"}
     if isinstance(run.analysis, InsertAnalysis):
         streams, row_count = (
             (account.retained_pages, account.row_count) if account is not None else ((), 0)
         )
         pages = [(number, page) for number, stream, _ in streams for page in pages_of(stream)]
         if sum(page.num_rows for _, page in pages) != row_count:
-            return {"problem": "not all of the pages that its sinks were given could be kept"}
+            return {"problem": "not all pages that its sinks received could be kept"}
         return {"inserted": tuple(pages)}
     if run.options.flow == Flow.UPDATABLE:
         return {"problem": _OLDER_FLOW}
@@ -215,8 +215,9 @@ class Checking:
             return ""
         method = "finish_insert" if self.inserted else "finish_merge"
         return (
-            f" Another reader saw {plural(early_rows, 'changed row')} before {method} was called: its"
-            " sinks must not show any. A failed statement would leave them."
+            f" Another reader saw {plural(early_rows, 'changed row')} before {method}"
+            " was called: sinks must not make rows visible. A failed statement would leave"
+            " them."
         )
 
     def told(self, result: Result) -> Result:
@@ -228,7 +229,7 @@ class Checking:
         except StatementInterrupted as interrupt:
             check = CommitCheck(
                 _NOT_COMPARED,
-                "The rows in the store were not looked at: the check was interrupted.",
+                "The rows in the store were not checked: the check was interrupted.",
             )
             raise interrupted_too_late(_with_check(result, check, run)) from interrupt
         return _with_check(result, check, run)
@@ -241,12 +242,12 @@ class Checking:
             return self
         if not self.inserted:
             return replace(
-                self, problem="others have changed the table between its read and its commit"
+                self, problem="other statements changed the table between its read and its commit"
             )
         try:
             rows = self.read(self.run.versions.before, self.most)
         except Exception as error:  # noqa: BLE001 - the change is there, whatever a reader meets
-            return replace(self, problem=f"the rows of before could not be read: {_text(error)}")
+            return replace(self, problem=f"the previous rows could not be read: {_text(error)}")
         if rows is None:
             return replace(self, problem=f"the table has more than {number(self.most)} rows")
         return replace(
@@ -269,25 +270,22 @@ class Checking:
             expected = plural(self._wanted.num_rows, "row")
             return CommitCheck(
                 DIFFERS,
-                f"The store holds far more rows than it must: {expected} were to be there.",
+                f"The store holds far more rows than it should: {expected} were expected.",
                 1,
             )
         missing, extra = self._difference(stored_rows)
         if not missing.num_rows and not extra.num_rows:
             return CommitCheck(
                 _AGREES,
-                f"Read back{reader}: the store holds the {plural(stored_rows.num_rows, 'row')} that"
-                f" it must.{self.early}{note}",
+                f"Read back{reader}: the store holds the expected"
+                f" {plural(stored_rows.num_rows, 'row')}.{self.early}{note}",
             )
         if reader:
             note = self._own_reading(most)
         silent = unacknowledged(self.run.account.writers if self.run.account is not None else ())
         more = f"{self.early}{f' {silent}' if silent else ''}{note}"
         if self.run.transaction.version is None:
-            more += (
-                " The store keeps no versions: what somebody else has changed since would look the"
-                " same."
-            )
+            more += " The store keeps no versions: later changes by others would look the same."
         try:
             check = self._wrong(missing, extra).check(reader)
         except Exception as error:  # noqa: BLE001 - rows of unusual types differ all the same
@@ -336,7 +334,7 @@ class Checking:
             return f" The connector cannot read them: {_text(error)}."
         if rows is None or any(part.num_rows for part in self._difference(rows)):
             return " The connector reads wrong rows, too."
-        return " The connector itself reads the right rows."
+        return " The connector itself reads the correct rows."
 
     # -- what must be there
 
@@ -410,8 +408,8 @@ def _after_failure(
         former_rows: pa.Table | None = checking._former_rows  # noqa: SLF001 - of this module
     elif not run.versions.is_kept:
         check = _not_compared(
-            "were not compared: the statement failed before its former rows were read, and the"
-            " store keeps no versions"
+            "were not compared: the statement failed before its previous rows were"
+            " read, and the store keeps no versions"
         )
         return check, None, False
     else:
@@ -438,8 +436,8 @@ def _after_failure(
     if final_rows is not None and is_open and not differences(final_rows):
         check = CommitCheck(
             _AGREES,
-            f"Read back: the table holds the {count} that the statement must leave, so its change"
-            " is stored.",
+            f"Read back: the table holds the {count} that the statement should leave,"
+            " so its change is stored.",
         )
         return check, rows.num_rows, True
     check = CommitCheck(
@@ -462,11 +460,11 @@ def _origin_of_rows(run: StatementRun) -> str:
     elif finish.error is None:
         origin = f"{finish.method} stored them, or a sink before it."
     else:
-        origin = f"{finish.method} stored them before it failed, or a sink did."
+        origin = f"{finish.method} stored them before it failed, or a sink stored them."
     more = (
         ""
         if run.versions.is_kept
-        else " The store keeps no versions: what somebody else has changed would look the same."
+        else " The store keeps no versions: changes by others would look the same."
     )
     return f" {origin} The rollback did not remove them.{more}"
 

@@ -73,10 +73,6 @@ def check_flow(analysis: Analysis, options: Options) -> None:
     inner = analysis.inner if isinstance(analysis, ExplainAnalysis) else analysis
     if options.flow == Flow.UPDATABLE and isinstance(inner, MergeAnalysis):
         raise AnalysisError.unsupported(
-            "The flow 'updatable' has UPDATE and DELETE; MERGE came with the machinery that"
-            " replaced it",
-            hint=(
-                "Leave the option flow out, or give flow='merge' where the other flow is the"
-                " default."
-            ),
+            "The flow 'updatable' supports only UPDATE and DELETE; MERGE came with its successor",
+            hint=("Omit the option flow, or pass flow='merge' if the other flow is the default."),
         )

@@ -203,7 +203,9 @@ def _remedy(analysis: MergeAnalysis, groups: Sequence[DuplicateGroup]) -> str:
     moment = _moment(analysis, keys, groups)
     added = sums(analysis)
     choice = "the first of each key" if moment is None else f"the newest by {_listed([moment])}"
-    text = f"Give each target row one source row, for example {choice}: {code(f'USING {query}')}"
+    text = (
+        f"Give each target row only one source row, for example {choice}: {code(f'USING {query}')}"
+    )
     if added is not None:
         text += f", or with the sum of its numbers: {code(f'USING {added}')}"
     if moment is None:
@@ -217,9 +219,9 @@ def two_versions(
     """Describe the rows that two clauses changed in a finished statement, and what to do."""
     changed = "would be changed" if rehearsed else "was changed" if count == 1 else "were changed"
     text = (
-        f"{plural(count, 'target row')} {changed} by more than one clause. Trino lets that pass,"
-        f" and the table {'would hold' if rehearsed else 'now holds'} a version of the row per"
-        " clause that updates it; duplicates='standard' refuses it"
+        f"{plural(count, 'target row')} {changed} by more than one clause. Trino"
+        f" allows that, and the table {'would hold' if rehearsed else 'now holds'} a version"
+        " of the row per clause that updates it; duplicates='standard' refuses it"
     )
     if groups and groups[0].target:
         sources = " and ".join(

@@ -71,9 +71,9 @@ def ask_target(run: StatementRun, analysis: RowChangeAnalysis) -> TargetFacts:
     run.paradigm = paradigm.name
     if run.options.paradigm is not None and paradigm is not run.options.paradigm:
         raise ConnectorError(
-            f"Connector '{run.services.connector}' works by {paradigm.name}; it does not support"
-            f" {run.options.paradigm.name}",
-            hint="Leave the option 'paradigm' out.",
+            f"Connector '{run.services.connector}' uses {paradigm.name}; it does not"
+            f" support {run.options.paradigm.name}",
+            hint="Omit the option 'paradigm'.",
         )
     insert = ask("get_insert_layout", ConnectorTableLayout | None, layout_text)
     update = ask("get_update_layout", ConnectorTableLayout | None, layout_text)
@@ -151,7 +151,7 @@ def check_stored(
             sink_rows[HALVES.get(Operation(operation), Operation(operation))] += rows
     if +sink_rows != expected_rows:
         raise ExecutionError(
-            f"The clauses ask for {operations_text(expected_rows)}, and the sinks have got"
+            f"The clauses require {operations_text(expected_rows)}, but the sinks got"
             f" {operations_text(sink_rows)}; nothing was committed",
             step="run",
             hint="Run the statement again; if it happens again, please report it.",

@@ -91,12 +91,12 @@ class UpdatableRun(StatementRun):
             raise ConnectorError(
                 "The flow 'updatable' has no row change paradigms: page sources change what they"
                 " have read",
-                hint="Leave one of the options flow and paradigm out.",
+                hint="Omit one of the options flow and paradigm.",
             )
         if self.analysis.returning is not None:
             raise ConnectorError(
-                "The flow 'updatable' has no RETURNING: its page sources tell no more than how many"
-                " rows they have changed",
+                "The flow 'updatable' has no RETURNING: its page sources report only"
+                " how many rows they changed",
                 hint=MERGE_FLOW,
             )
         if not self.options.dry_run:

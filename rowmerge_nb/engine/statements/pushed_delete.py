@@ -68,7 +68,7 @@ def push_delete(run: StatementRun, analysis: DeleteAnalysis) -> PushedDelete | N
         reason = "its condition is more than ranges and lists of constants"
     else:
         pushed = _applied(run, analysis, constraint)
-        reason = f"connector '{run.services.connector}' does not take its condition"
+        reason = f"connector '{run.services.connector}' does not accept its condition"
     if pushed is None:
         run.transaction.notices.append(
             Notice(f"The DELETE went through the merge sink, because {reason}.")

@@ -63,7 +63,7 @@ class QueryRun(StatementRun):
                 plan.pages, self.transaction.scans.driver_scan, self.transaction.cancelled
             )
         except PagesRefusedError as refusal:
-            form = PhysicalForm(f"DuckDB has left it to Spark: {refusal}")
+            form = PhysicalForm(f"DuckDB leaves it to Spark: {refusal}")
             source = replace(plan.source, by_spark=True, planned=None)
             self.plan = replace(plan, form=form, pages=None, source=source)
             return None

@@ -50,8 +50,8 @@ class RestoreRun(StatementRun):
                 f"It would drop the column {join(list(dropped))} of '{target.qualified}'."
                 f" {error.message}",
                 hint=(
-                    "Nothing was taken back. ALTER TABLE ... SET PROPERTIES check_constraints ="
-                    " ARRAY[...] without that constraint lets it."
+                    "Nothing was undone. ALTER TABLE ... SET PROPERTIES"
+                    " check_constraints = ARRAY[...] without that constraint allows it."
                 ),
             ) from error
 

@@ -43,7 +43,7 @@ def check_returned(
     for column, new, current in zip(target.columns, returning.new, returning.current, strict=True):
         if column.name in omitted and read & {new.symbol, current.symbol}:
             raise ConnectorError(
-                f"RETURNING cannot return column '{column.name}': the store itself fills what the"
-                " INSERT leaves out",
+                f"RETURNING cannot return column '{column.name}': the store itself"
+                " fills the columns that the INSERT omits",
                 hint="Name the column in the INSERT, or read the table afterwards.",
             )

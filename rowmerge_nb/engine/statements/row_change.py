@@ -117,9 +117,7 @@ def target_metadata(run: StatementRun, analysis: RowChangeAnalysis) -> Connector
 def target_handle(analysis: RowChangeAnalysis) -> ConnectorTableHandle:
     handle = analysis.target.handle
     if handle is None:
-        raise ValueError(
-            f"The analyzer has let '{analysis.target.display}' through, which is not a table"
-        )
+        raise ValueError(f"The analyzer accepted '{analysis.target.display}', which is not a table")
     return handle
 
 
@@ -130,7 +128,8 @@ def checked(metadata: ConnectorMetadata, method: str, value: Any, answer_type: A
         "None" if t is type(None) else t.__name__ for t in get_args(answer_type) or (answer_type,)
     )
     raise ConnectorError(
-        f"{type(metadata).__name__}.{method} gave {type(value).__name__}; it gives a {names}",
+        f"{type(metadata).__name__}.{method} returned {type(value).__name__}; it must"
+        f" return a {names}",
         code="GENERIC_INTERNAL_ERROR",
     )
 
@@ -229,9 +228,7 @@ def _creations(run: StatementRun, worker: str) -> Iterator[str]:
     if account is None:
         is_known = not run.steps.has_acted
         yield (
-            f"no {worker} was created"
-            if is_known
-            else f"whether a {worker} was created is not known"
+            f"no {worker} was created" if is_known else f"whether a {worker} was created is unknown"
         )
         return
     failures = sum(

@@ -220,8 +220,8 @@ class StatementRun:
         for name, kinds in ABOUT.items():
             if getattr(self.options, name) and statement_kind not in kinds:
                 yield Notice(
-                    f"The option '{name}' does nothing for {statement_kind}: it is about"
-                    f" {join(list(kinds))}"
+                    f"The option '{name}' has no effect on {statement_kind}: it"
+                    f" applies to {join(list(kinds))}"
                 )
 
     def _fault(self) -> tuple[Notice, ...]:
@@ -296,9 +296,7 @@ class StatementRun:
         silent = unacknowledged(account.writers) if is_known and account is not None else ""
         if not silent:
             return ()
-        return (
-            Notice(f"{silent} A finish call that is told of nothing may leave those rows out."),
-        )
+        return (Notice(f"{silent} A finish call without their fragments may omit those rows."),)
 
     def result(self, trace: Trace) -> Result:
         result = Result(trace, self.rows if trace.state == StatementState.FINISHED else None)
@@ -340,8 +338,8 @@ class StatementRun:
         if self.transaction.commits_in_finish:
             # Not before its rows are written: a comparison shows the calls up to here.
             raise ConnectorError(
-                f"Connector '{self.services.connector}' commits in its finish calls, so that a"
-                " statement cannot be rehearsed there",
+                f"Connector '{self.services.connector}' commits in its finish calls,"
+                " so statements cannot be rehearsed there",
                 hint=(
                     "dry_run=True plans the statement; a copy by CREATE TABLE AS in the catalog"
                     " memory can be rehearsed."
@@ -369,7 +367,7 @@ class StatementRun:
 
     def _late_error(self, failure: BaseException) -> RowMergeError:
         changed = self.transaction.changed
-        look = f"Look at {self._target_name()} before you run the statement again"
+        look = f"Check {self._target_name()} before you run the statement again"
         if isinstance(failure, RowMergeError):
             failure.changed = changed
             advice = f"{look}." if changed is None else "Do not run it again."
@@ -385,7 +383,7 @@ class StatementRun:
         outcome = (
             "The outcome is unknown"
             if changed is None
-            else "The change is there, and telling of it failed"
+            else "The change was committed, but reporting it failed"
         )
         error = ExecutionError(
             f"{outcome}: {error_text(failure)}", step=self.steps.current, changed=changed
@@ -414,8 +412,8 @@ class StatementRun:
             if self.transaction.changed is None:
                 error.changed = None
                 look = (
-                    f"Look at {self._target_name()} before you run the statement again: what the"
-                    " finish call did was not taken back."
+                    f"Check {self._target_name()} before you run the statement again:"
+                    " what the finish call did was not undone."
                 )
                 error.hint = " ".join(filter(None, [error.hint, look]))
         evidence, trace = self._evidence(error), self._whole_trace(StatementState.FAILED)
@@ -594,8 +592,8 @@ class StatementRun:
 
 def not_rehearsed() -> ConnectorError:
     return ConnectorError(
-        "This statement cannot be rehearsed: it is done as soon as it is begun",
-        hint="What can be rehearsed: MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries.",
+        "This statement cannot be rehearsed: it takes effect immediately",
+        hint="Only MERGE, UPDATE, DELETE, INSERT, CREATE TABLE AS and queries can be rehearsed.",
     )
 
 

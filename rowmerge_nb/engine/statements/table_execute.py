@@ -39,7 +39,7 @@ class TableExecuteRun(StatementRun):
             metadata = self.transaction.metadata(target.catalog)
             log = self.transaction.log
             handle = target.handle
-            assert handle is not None, "the analyzer refuses what no connector has"
+            assert handle is not None, "the analyzer rejects unknown procedures"
             name, arguments = analysis.procedure.name, analysis.arguments
             try:
                 execute = log.call(

@@ -61,10 +61,13 @@ def wrong_sentence(count: int, reader: str = "") -> str:
     """Return the sentence about a number of wrong rows.
 
     >>> wrong_sentence(1)
-    'Read back: 1 row is not as the statement must have left it.'
+    'Read back: 1 row is not as the statement should have left it.'
     """
     are, them = ("is", "it") if count == 1 else ("are", "them")
-    return f"Read back{reader}: {plural(count, 'row')} {are} not as the statement must have left {them}."
+    return (
+        f"Read back{reader}: {plural(count, 'row')} {are} not as the statement should have"
+        f" left {them}."
+    )
 
 
 def key_columns(analysis: RowChangeAnalysis | InsertAnalysis, rows: pa.Table) -> tuple[int, ...]:
@@ -298,7 +301,7 @@ class WrongRows:
         change = int(self._missing_changes[missing])
         problem, old = "other values", ""
         if self._extra[0][extra] == _REMAINING:
-            problem, old = "old values", ", and an old row is there"
+            problem, old = "old values", ", and an old row exists"
         sentence = f"Row {_shown(expected)} {self._role(change)}{old}: {', '.join(cells)}."
         return self._wrong_row(sentence, problem, change, tuple(differing))
 
@@ -307,30 +310,29 @@ class WrongRows:
         reason, change = int(self._extra[0][extra]), int(self._extra[1][extra])
         role, problem = self._role(change), "too often"
         if reason == _DOUBLED:
-            sentence = f"Row {_shown(row)} is there more often than it must be: it {role}."
+            sentence = f"Row {_shown(row)} exists more often than expected: it {role}."
         elif reason == _REMAINING:
             problem = "still there"
-            sentence = f"Row {_shown(row)} {self._old_role(change)} and is there."
+            sentence = f"Row {_shown(row)} {self._old_role(change)} but exists."
         elif reason == _REPEATED:
             sentence = (
-                f"Row {_shown(row)} is there more often than before; the statement does not touch"
-                " it."
+                f"Row {_shown(row)} exists more often than before; the statement does not touch it."
             )
         else:
             problem = "not requested"
             sentence = (
-                "A row of NULLs is there that the statement does not add."
+                "A row of NULLs exists that the statement does not add."
                 if all(column.null_count for column in row.columns)
-                else f"Row {_shown(row)} is there, and the statement does not add it."
+                else f"Row {_shown(row)} exists, but the statement does not add it."
             )
         return self._wrong_row(sentence, problem, change)
 
     def _absent(self, missing: int) -> WrongRow:
         text, change = _shown(self.missing.slice(missing, 1)), int(self._missing_changes[missing])
         sentence = (
-            f"Row {text} is gone; the statement does not touch it."
+            f"Row {text} is missing; the statement does not touch it."
             if change < 0
-            else f"Row {text} {self._role(change)} and is not there."
+            else f"Row {text} {self._role(change)} but is missing."
         )
         return self._wrong_row(sentence, "missing", change)
 
@@ -338,11 +340,11 @@ class WrongRows:
         if change < 0:
             return "is not touched by the statement"
         if self.changes.is_update[change]:
-            return "was to be there after an update"
-        return "was to be inserted"
+            return "was expected after an update"
+        return "should have been inserted"
 
     def _old_role(self, change: int) -> str:
-        return f"was to be {'changed' if self.changes.is_update[change] else 'deleted'}"
+        return f"should have been {'changed' if self.changes.is_update[change] else 'deleted'}"
 
     def _wrong_row(
         self, sentence: str, problem: str, change: int, differing: tuple[int, ...] = ()

@@ -177,14 +177,14 @@ def page_of(value: Any, columns: int, source: str) -> Page:
     """Check the return value of a page source."""
     if not isinstance(value, pa.RecordBatch):
         raise ConnectorError(
-            f"{source}.get_next_page gave {type(value).__name__}; it gives a pyarrow.RecordBatch,"
-            " and None at its end",
+            f"{source}.get_next_page returned {type(value).__name__}; it must return a"
+            " pyarrow.RecordBatch, and None at the end",
             code="GENERIC_INTERNAL_ERROR",
         )
     if value.num_columns != columns:
         raise ConnectorError(
-            f"{source}.get_next_page gave a page of {value.num_columns} channels; {columns} columns"
-            " were asked for",
+            f"{source}.get_next_page returned a page of {value.num_columns} channels;"
+            f" {columns} columns were requested",
             code="GENERIC_INTERNAL_ERROR",
         )
     return value

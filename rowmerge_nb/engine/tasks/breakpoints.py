@@ -27,10 +27,9 @@ def no_breakpoints() -> Iterator[None]:
 
 def _refuse(*_: Any, **__: Any) -> NoReturn:
     raise ExecutionError.unsupported(
-        "breakpoint() cannot stop in a task: that runs in a process of Spark's, which no keyboard"
-        " reaches",
+        "breakpoint() cannot stop in a task: it runs in a Spark process without a keyboard",
         hint=(
-            "%debug stops there, in this process; so does breakpoint() in a replay of the"
-            " statement's record: rowmerge_nb.replay(error.result, connector)."
+            "%debug stops there, in this process. So does breakpoint() in a replay of"
+            " the statement's record: rowmerge_nb.replay(error.result, connector)."
         ),
     )

@@ -31,8 +31,8 @@ class CheckedBuckets(BucketFunction):
         count: Any = self.function.bucket_count
         if isinstance(count, bool) or not isinstance(count, Integral) or int(count) < 1:
             raise ConnectorError(
-                f"{type(self.function).__name__}.bucket_count is {count!r}; it is a positive"
-                " integer",
+                f"{type(self.function).__name__}.bucket_count is {count!r}; it must be"
+                " a positive integer",
                 code="GENERIC_INTERNAL_ERROR",
                 hint="Return the number of buckets of the table.",
             )
@@ -55,11 +55,11 @@ class CheckedBuckets(BucketFunction):
         count = self.bucket_count
         if not isinstance(buckets, pa.Array):
             return (
-                f"returned {type(buckets).__module__}.{type(buckets).__qualname__}; it returns a"
-                " pyarrow int32 array"
+                f"returned {type(buckets).__module__}.{type(buckets).__qualname__}; it"
+                " must return a pyarrow int32 array"
             )
         if buckets.type != pa.int32():
-            return f"returned values of type {buckets.type}; buckets are int32"
+            return f"returned values of type {buckets.type}; buckets must be int32"
         if len(buckets) != rows:
             return f"returned {plural(len(buckets), 'bucket')} for {plural(rows, 'row')}"
         if buckets.null_count:

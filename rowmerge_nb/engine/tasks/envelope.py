@@ -44,15 +44,12 @@ def deliver(
             task = pickle.loads(envelope["task"])  # noqa: S301 - the driver wrote it
         except Exception as error:  # noqa: BLE001 - reported as the task's record
             text = (
-                f"A Python worker on '{socket.gethostname()}' cannot load what it is sent:"
-                f" {type(error).__name__}: {error}"
+                f"A Python worker on '{socket.gethostname()}' cannot load what it"
+                f" receives: {type(error).__name__}: {error}"
             )
             problem = {
                 "message": text,
-                "hint": (
-                    "Have the libraries that the connector needs installed for the Python of the"
-                    " executors."
-                ),
+                "hint": ("Install the connector's libraries for the Python of the executors."),
             }
     if problem is None and task is not None:
         yield from task(batches)
@@ -76,7 +73,7 @@ def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
             return {
                 "message": f"{who} has {name} {ours[library]}; the driver has {envelope[library]}",
                 "hint": (
-                    f"Have the executors run a Python with {name} {envelope[library]}"
+                    f"Run Python with {name} {envelope[library]} on the executors"
                     " (spark.pyspark.python, PYSPARK_PYTHON)."
                 ),
             }
@@ -86,12 +83,11 @@ def _look(envelope: Mapping[str, Any]) -> dict[str, str] | None:
             folder = Path(path).parent
             return {
                 "message": (
-                    f"{who} does not see the store's directory '{folder}' as the driver does: a"
-                    " mark put there is not found"
+                    f"{who} does not see the store's directory '{folder}' as the"
+                    " driver does: it does not find a marker file there"
                 ),
                 "hint": (
-                    "Give the store a directory that driver and executors share, under the same"
-                    " path."
+                    "Use a store directory that driver and executors share, under the same path."
                 ),
             }
         verified.add((path, content))
@@ -118,9 +114,9 @@ def _load_bundles(
         if entry is None or ((entry, digest) not in verified and _digest(entry) != digest):
             what = "did not get" if entry is None else "has another content of"
             return {
-                "message": f"{who} {what} '{name}', which the engine has sent",
+                "message": f"{who} {what} '{name}', which the engine sent",
                 "hint": (
-                    "Look into the executor's log for why the file was not fetched;"
+                    "Check the executor's log to see why the file was not fetched;"
                     " Engine(spark=session) sends it by addArtifacts."
                 ),
             }

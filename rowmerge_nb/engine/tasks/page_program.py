@@ -55,7 +55,7 @@ def require_duckdb() -> Any:
         import duckdb
     except ModuleNotFoundError as error:
         raise SetupError(
-            "DuckDB is not installed, which computes conditions and values on pages", hint=INSTALL
+            "DuckDB, which computes conditions and values on pages, is not installed", hint=INSTALL
         ) from error
     if tuple(int(part) for part in duckdb.__version__.split(".")[:2]) < (1, 4):
         raise SetupError(

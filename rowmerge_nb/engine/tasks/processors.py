@@ -50,8 +50,8 @@ class RowChangeProcessor(ABC):
         invalid = ascending(operation[~np.isin(operation, _INPUT_OPERATIONS)])
         if invalid.size:
             raise ValueError(
-                f"Operation numbers {invalid.tolist()} cannot reach transform_page; it takes 1, 2,"
-                " 3 and -1"
+                f"Operation numbers {invalid.tolist()} cannot reach transform_page; it"
+                " accepts 1, 2, 3 and -1"
             )
         return operation
 
@@ -63,7 +63,7 @@ class RowChangeProcessor(ABC):
                 f" got {page.num_columns}"
             )
         if not page.num_rows:
-            raise ValueError("transform_page does not take empty pages")
+            raise ValueError("transform_page does not accept empty pages")
 
     def rows_produced(self, page: Page) -> npt.NDArray[np.int64]:
         operation = self.operations(page)

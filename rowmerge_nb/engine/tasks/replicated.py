@@ -284,9 +284,9 @@ class UnmatchedRows:
             and set(matched) != set(cells)
         ):
             raise ExecutionError(
-                "The source of the MERGE was read twice, and its rows may have been others",
+                "The source of the MERGE was read twice, and its rows may have changed",
                 step="join",
-                hint="rules_off={'change_in_task'} has Spark join it; please report this.",
+                hint="rules_off={'change_in_task'} makes Spark join it; please report this.",
             )
         whole = self.source.page({}) if self.source.scan is not None and matched else None
         with closing(self.program.evaluator(messages.answers)) as evaluator:

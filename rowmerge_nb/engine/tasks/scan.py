@@ -133,8 +133,8 @@ class ScanPass:
             actual, expected = page.column(index).type, column.type.arrow
             if not is_of_kind(actual, expected):
                 raise ExecutionError(
-                    f"channel {index} ('{column.name}') has values of type {actual}, and its handle"
-                    f" says {column.type}",
+                    f"channel {index} ('{column.name}') has values of type {actual},"
+                    f" but its handle has {column.type}",
                     step="get_next_page",
                 )
 

@@ -70,7 +70,9 @@ class Fault:
         call = f"call {self.call} of {self.step}" if self.call else f"every call of {self.step}"
         if self.twice:
             return (
-                f"{call} was made twice" if self.step != READING else f"{call} gave its rows twice"
+                f"{call} was made twice"
+                if self.step != READING
+                else f"{call} returned its rows twice"
             )
         effect = "raised an error"
         if self.exits:
@@ -111,8 +113,8 @@ def _die() -> None:
     pyspark = sys.modules.get("pyspark")
     if pyspark is not None and pyspark.TaskContext.get() is None:
         raise ConnectorError(
-            "The call that was to kill its worker was made on the driver, which is not killed",
-            hint="Small tables are read on the driver. Take a call of a sink, or a larger table.",
+            "The call that should kill its worker was made on the driver, which is not killed",
+            hint="Small tables are read on the driver. Use a call of a sink, or a larger table.",
         )
     os._exit(1)
 

@@ -134,8 +134,9 @@ class SplitRun:
         self.opened = source
         if not isinstance(source, UpdatablePageSource):
             raise ConnectorError(
-                f"{type(task.provider).__name__}.create_page_source gave {type(source).__name__}"
-                f" for a handle of begin_{self.task.operation.name.lower()}; it gives an"
+                f"{type(task.provider).__name__}.create_page_source returned"
+                f" {type(source).__name__} for a handle of"
+                f" begin_{self.task.operation.name.lower()}; it must return an"
                 " UpdatablePageSource",
                 code="GENERIC_INTERNAL_ERROR",
             )

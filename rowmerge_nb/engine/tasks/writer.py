@@ -126,16 +126,16 @@ def fragments_of(result: Collection[bytes] | Future[Collection[bytes]], sink: st
     collection: Any = result.result() if isinstance(result, Future) else result
     if not isinstance(collection, Collection):
         raise ConnectorError(
-            f"{sink}.finish() gave {type(collection).__name__}; it gives a collection of bytes, or"
-            " a future of one",
+            f"{sink}.finish() returned {type(collection).__name__}; it must return a"
+            " collection of bytes, or a future of one",
             code="GENERIC_INTERNAL_ERROR",
         )
     fragments = list(collection)
     for fragment in fragments:
         if type(fragment) is not bytes:
             raise ConnectorError(
-                f"{sink}.finish() gave a fragment of type {type(fragment).__name__}; fragments are"
-                " bytes",
+                f"{sink}.finish() returned a fragment of type"
+                f" {type(fragment).__name__}; fragments must be bytes",
                 code="GENERIC_INTERNAL_ERROR",
             )
     return fragments

@@ -93,7 +93,7 @@ def _of_numbers(column: pa.Array, seeds: Words) -> Words:
     if pa.types.is_date(arrow_type):
         column = column.cast(pa.int32())
     if not (pa.types.is_integer(column.type) or pa.types.is_boolean(arrow_type)):
-        raise TypeError(f"No hash is known of {arrow_type}")
+        raise TypeError(f"There is no hash of {arrow_type}")
     return _of_ints(_whole(column.cast(pa.int32())), seeds)
 
 

@@ -67,10 +67,8 @@ _GROUPS: Final = {
     JoinResult.NOT_MATCHED_BY_SOURCE: "only in the target",
     JoinResult.CHOSEN: "chosen by WHERE",
 }
-_ALONE: Final = (
-    "No row of the source has it for a partner, so no clause looks at it, and it stays as it is."
-)
-_NOT_CHOSEN: Final = "WHERE is not true for it, so it stays as it is."
+_ALONE: Final = "No source row matches it, so no clause applies to it, and it is unchanged."
+_NOT_CHOSEN: Final = "WHERE is not true for it, so it is unchanged."
 _ANSWERS: Final = {
     Answer.TRUE: "true",
     Answer.FALSE: "false",
@@ -125,7 +123,7 @@ def explorer_state(
             trace, untouched if untouched is not None else _recorded_untouched(trace)
         ),
         "apart": (
-            "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not chosen"
+            "that no source row matches" if trace.kind == "MERGE" else "that WHERE has not selected"
         ),
         "before": before_page(report, pages) if pages is not None and journeys else NO_PAGE,
         "after": (
@@ -206,7 +204,7 @@ def _sample(rows: int, total: int, request: AskedRows | None) -> str:
 def _journeys(trace: Trace) -> tuple[Journey, ...]:
     if trace.settings.flow == Flow.UPDATABLE:
         raise RowMergeError.unsupported(
-            f"The explorer does not know the flow 'updatable', by which this {trace.kind} ran",
+            f"The explorer does not support the flow 'updatable', which this {trace.kind} used",
             hint="print(result) has its report.",
         )
     if trace.kind in ROW_CHANGES and trace.state == StatementState.FINISHED:
@@ -218,7 +216,7 @@ def _journeys(trace: Trace) -> tuple[Journey, ...]:
     ):
         return journeys_of(trace, MOST_ROWS) or ()
     raise RowMergeError.unsupported(
-        f"The explorer has nothing to show of this {trace.kind}",
+        f"The explorer has nothing to show for this {trace.kind}",
         hint="It shows a MERGE, UPDATE or DELETE of an existing table that ran or failed.",
     )
 

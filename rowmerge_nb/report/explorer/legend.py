@@ -25,12 +25,12 @@ CALLS: Final = {
     "get_merge_row_id_column_handle": "the type of the row id, by which the store finds a row",
     "get_row_change_paradigm": "the form of changes that the store accepts",
     "get_insert_layout": "how rows to insert are distributed over the writers",
-    "get_update_layout": "how the other rows are distributed; none: see the step exchange",
+    "get_update_layout": "how the other rows are distributed; if none, see the step exchange",
     "begin_merge": "returns the handle of the change, which every sink gets",
     "create_merge_sink": "makes the sink of one writer",
-    "finish": "returns fragments, which tell the coordinator what the sink has stored",
+    "finish": "returns fragments, which describe to the coordinator what the sink stored",
     "finish_merge": "combines the fragments of all sinks into one change",
-    "commit": "ends the transaction: from now on, readers see the whole change",
+    "commit": "ends the transaction: from then on, readers see the whole change",
     "rollback": "drops the change",
 }
 """The purposes of the calls of the contract."""
@@ -98,11 +98,11 @@ def _of_update(pages: PageSample) -> list[list[str]]:
         _merge_row(pages),
         *_old_place(pages),
         ["row_id", "by which the store finds the row"],
-        ["columns", "the row as it is to be"],
+        ["columns", "the row as it will be"],
         ["present", "true: each of these rows is in the target"],
         ["operation", "3 UPDATE"],
-        ["case_number", "0: there is one clause, the UPDATE"],
-        ["is_distinct", "1: without a join no row comes twice"],
+        ["case_number", "0: the only clause is the UPDATE"],
+        ["is_distinct", "1: without a join, no row occurs twice"],
     ]
 
 
@@ -118,15 +118,18 @@ def _old_place(pages: PageSample) -> list[list[str]]:
     channels = []
     if places := _places(pages):
         channels.append(
-            [f"{places} (first)", "of the target row, so where the old row is; NULL without one"]
+            [
+                f"{places} (first)",
+                "of the target row: the location of the old row; NULL without a target row",
+            ]
         )
     if pages.layout.before.hash is not None:
         channels.append(
             [
                 "hash",
                 (
-                    "of that, its last digits; 42 of NULL. It does not decide on the writer: the"
-                    " exchange hashes anew what a row holds behind transform_page"
+                    "its last digits; 42 for NULL. It does not select the writer: the"
+                    " exchange computes a new hash of the row after transform_page"
                 ),
             ]
         )
@@ -145,22 +148,23 @@ def _of_merge(pages: PageSample) -> list[list[str]]:
         [
             "columns",
             (
-                "the row that the clause makes; of a DELETE the old one; of no clause NULL"
+                "the row that the clause makes; for a DELETE, the old row; without a clause, NULL"
                 if current
                 else (
-                    "the row that the clause makes; of a DELETE and of no clause"
-                    f" NULL{f', but for the old {places}' if places else ''}"
+                    "the row that the clause makes; for a DELETE or without a clause,"
+                    f" NULL{f', except for the old  {places}' if places else ''}"
                 )
             ),
         ],
         [
             "present",
             (
-                "the join found a target row; of no clause NULL, as all of merge_row"
+                "the join found a target row; without a clause NULL, like all of merge_row"
                 if current
                 else (
-                    "the join found a target row, of no clause too; the documents' example has"
-                    f" false there, {TRINO_VERSION} a merge_row that is NULL"
+                    "the join found a target row, also without a clause; the"
+                    f" documents' example has false there, {TRINO_VERSION} a merge_row that is"
+                    " NULL"
                 )
             ),
         ],
@@ -168,27 +172,28 @@ def _of_merge(pages: PageSample) -> list[list[str]]:
         [
             "case_number",
             (
-                f"the clause that fired, {none} where none did; behind the CASE once more beside"
-                " merge_row, for is_distinct"
+                f"the clause that fired, {none} where none did; after the CASE again"
+                " beside merge_row, for is_distinct"
             ),
         ],
         [
             "is_distinct",
             (
-                "0 where a pair of unique_id and case_number has come before; of rows without a"
-                " target row it is 0 as well from the second on, and does not count"
+                "0 if the pair of unique_id and case_number has occurred before; for"
+                " rows without a target row, it is also 0 from the second row on, which has"
+                " no effect"
                 if current
                 else (
-                    "0 on every row of a pair of unique_id and case_number that comes more than"
-                    " once"
+                    "0 on every row of a pair of unique_id and case_number that"
+                    " occurs more than once"
                 )
             ),
         ],
         [
             "unique_id",
             (
-                "the number that the engine gave each target row when it was read; is_distinct is"
-                " what is left of it here"
+                "the number that the engine assigned to each target row when it was"
+                " read; here, only is_distinct remains"
             ),
         ],
     ]
@@ -206,24 +211,24 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
     spread = exchange_of(trace)
     # The insert layout places a DELETE only without an update layout.
     decides = (
-        ", which says where it goes,"
+        ", which determines its writer,"
         if spread is not None and rules_of(trace, spread)[1] != EVENLY
         else ""
     )
     values_text = f"all but {places}{decides} are left empty" if places else "they are left empty"
     deleted = (
-        "the row id names the row; the old values go along"
+        "the row id identifies the row; the old values accompany it"
         if current and not split
         else (
-            f"the row id names the row, so its values are not needed: {values_text}. Nothing is"
-            " lost"
+            "the row id identifies the row, so its values are not needed:"
+            f" {values_text}. Nothing is lost"
         )
     )
     keeps_ids = current or pages.layout.identifies_new_rows
     inserts = "a row that no UPDATE inserts" if split and keeps_ids else "a row to insert"
     channels = [
         ["operation", ", ".join(codes)],
-        ["row_id", f"of the row to delete or update; NULL of {inserts}"],
+        ["row_id", f"of the row to delete or update; NULL for {inserts}"],
         ["a DELETE", deleted],
     ]
     if pages.layout.after.case_number is not None:
@@ -242,8 +247,7 @@ def _after(trace: Trace, pages: PageSample) -> list[list[str]]:
         [
             "insert_from_update",
             (
-                "1 on the INSERT of an UPDATE, which is not counted once more; the sinks do not"
-                " get it"
+                "1 on the INSERT of an UPDATE, which is not counted again; the sinks do not get it"
                 if split
                 else "0 throughout, since an UPDATE stays one row; the sinks do not get it"
             ),

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
 
 BETWEEN: Final = "|"
 """The separator of option values in the name of a difference."""
-_CALLS: Final = "No call was made. These would be: those of the run"
+_CALLS: Final = "No call was made. The calls would be those of the run"
 _UNKNOWN: Final = (
-    "Not all of them are known: for some rows a function of the connector's decides on the writer."
+    "Not all of them are known: for some rows, a function of the connector selects the writer."
 )
 _FRAGMENTS: Final = (
-    "What is in the fragments only a run can tell: in a notebook result.what_if(...) makes one on a"
-    " copy of the target."
+    "Only a run shows the content of the fragments: in a notebook,"
+    " result.what_if(...) runs the statement on a copy of the target."
 )
-_NOT_KNOWN: Final = "fragments, how many only a run can tell"
-_NO_VERSION: Final = "a version that only a run can tell"
-_ONLY_RUN: Final = "how many there would be, and what is in them, only a run can tell."
+_NOT_KNOWN: Final = "fragments; only a run shows how many"
+_NO_VERSION: Final = "a version that only a run shows"
+_ONLY_RUN: Final = "only a run shows how many there would be, and their content."
 _FINISH: Final = (
     "Not run. The connector would get fragments that name the rows which the sinks would have"
     f" stored; {_ONLY_RUN}"
@@ -45,8 +45,8 @@ _OF_ROW: Final = "Not run. Fragments of {} would name it."
 _COMMIT: Final = "Not run. All of it would become visible at once."
 _ROLLBACK: Final = "Not run. As the run was a rehearsal, all of it would be rolled back."
 _SAME_TABLE: Final = (
-    " The table would have the same rows as after the run: only the form differs in which its"
-    " changes reach the connector."
+    "  The table would have the same rows as after the run: only the form in which"
+    " changes reach the connector differs."
 )
 _HEADS: Final = {
     (False, True): "With these options, not run; the same rows change: ",
@@ -225,12 +225,12 @@ def _pages_sentence(trace: Trace) -> str:
     if not unknown:
         return f"{sentence}."
     return (
-        f"Not run. Of {plural(rows, 'row')} the writers of {number(unknown)} are not known:"
-        f" {NOT_SHOWN}."
+        f"Not run. The writers of {number(unknown)} of {plural(rows, 'row')} are"
+        f" unknown: {NOT_SHOWN}."
     )
 
 
-_MARKS: Final = "Differences are framed there, and rows that only the run has are struck out."
+_MARKS: Final = "Differences are framed, and rows that only the run has are struck out."
 
 
 def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) -> str:
@@ -257,7 +257,7 @@ def _says(state: Mapping[str, Any], run: Mapping[str, Any], differs: list[str]) 
         ),
         *([f"the explanations beside {join(asides)}"] if asides else []),
     ]
-    sentence = f"Other than in the run, and marked \N{NOT EQUAL TO}: {', and '.join(parts)}."
+    sentence = f"Different from the run, and marked \N{NOT EQUAL TO}: {', and '.join(parts)}."
     if not pages:
         return f"{sentence} Every page is as in the run."
     rows, before = len(state["after"]["rows"]), len(run["after"]["rows"])

@@ -17,14 +17,15 @@ if TYPE_CHECKING:
 
 _MARKED: Final = {
     RepeatedMatches.TRINO: (
-        "Marks pairs of a target row and a clause that come more than once: one ends the statement."
+        "Marks pairs of a target row and a clause that occur more than once: one such"
+        " pair ends the statement."
     ),
     RepeatedMatches.STANDARD: (
-        "Marks pairs of a target row and a clause that come more than once. What ends the statement"
-        " is a target row that two source rows change."
+        "Marks pairs of a target row and a clause that occur more than once. A target"
+        " row that two source rows change ends the statement."
     ),
     RepeatedMatches.NONE: (
-        "Marks pairs of a target row and a clause that come more than once, and lets them pass."
+        "Marks pairs of a target row and a clause that occur more than once, and allows them."
     ),
 }
 
@@ -70,8 +71,9 @@ def _store_steps(trace: Trace) -> Iterator[tuple[str, str, str]]:
             "transform",
             "transform_page",
             (
-                "Filters out rows that change nothing, and gives each change the connector's"
-                f" form: {passage(trace, pages.total_before, pages.total_after)}."
+                "Filters out rows that change nothing, and converts each change to"
+                " the connector's form:"
+                f" {passage(trace, pages.total_before, pages.total_after)}."
             ),
         )
     if any(node.kind == "Exchange" for node in trace.plan):
@@ -83,7 +85,7 @@ def _store_steps(trace: Trace) -> Iterator[tuple[str, str, str]]:
         "finish_merge",
         (
             f"The connector gets {plural(fragments, 'fragment')}, which"
-            f" {'names' if fragments == 1 else 'name'} what the sinks have stored."
+            f" {'names' if fragments == 1 else 'name'} what the sinks stored."
         ),
     )
     if trace.committed:

@@ -21,12 +21,12 @@ def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
         return (
             "does not count",
             (
-                "It has no target row, so it is in no pair that could come again: whatever"
-                " is_distinct is, nothing looks at it."
+                "It has no target row, so it belongs to no pair that could occur"
+                " again: is_distinct has no effect on it."
             ),
         )
     if not pages.transformed:
-        return "", "What is_distinct was for it, is not known."
+        return "", "Its value of is_distinct is unknown."
     is_distinct = pages.before.column(pages.layout.before.is_distinct)[journey.page_row].as_py()
     clause = (
         f"with {clause_label(journey.case_number)}"
@@ -45,10 +45,10 @@ def distinct_station(journey: Journey, pages: PageSample) -> tuple[str, str]:
 def finish_station(journey: Journey) -> tuple[str, str]:
     """Describe whose fragments contain the row's change, in a word and in a sentence."""
     if not journey.becomes:
-        return "nothing of it", "Nothing of this row was stored, so no fragment names it."
+        return "nothing of it", "Nothing of this row was stored, so no fragment refers to it."
     writers_of_row = sorted({writer for writer in journey.writers if writer >= 0})
     if not writers_of_row:
-        return "some writer", "The fragments of some writer's sink name what became of it."
+        return "some writer", "The fragments of one writer's sink describe what became of it."
     listed, one = join([str(writer) for writer in writers_of_row]), len(writers_of_row) == 1
     writers = f"writer {listed}" if one else f"writers {listed}"
     sinks = f"sink of {writers} returns" if one else f"sinks of {writers} return"

@@ -114,8 +114,8 @@ def moved_since(run: Mapping[str, Any], same: Mapping[str, Any]) -> str:
     """
     if not run["sample"] and any(_moved(run, same)):
         return (
-            "As it was, the statement takes other rows today than it took: a source has changed"
-            " since."
+            "Without changes, the statement takes other rows now than it did: a"
+            " source has changed since."
         )
     return ""
 

@@ -50,13 +50,13 @@ def _reason(trace: Trace, part: str) -> str:
         return _no_near(trace)
     if part == "check":
         return (
-            f"they were not looked for; {code('--check')} does"
+            f"they were not searched; {code('--check')} does"
             if trace.checks.commit is None
             else "none was found"
         )
     if part == "verdicts":
         return (
-            "how rows were matched is not known"
+            "how rows were matched is unknown"
             if trace.kind == "MERGE"
             else f"a {trace.kind} has no source rows that match"
         )
@@ -69,7 +69,7 @@ def _reason(trace: Trace, part: str) -> str:
     if trace.settings.trace_level == TraceLevel.OFF and part in _ROWS:
         return f"the trace has counts only; {code('--trace full')} records rows"
     if trace.join.rows == 0 and part in _ROWS:
-        return "there were no rows to do anything about"
+        return "there were no rows to process"
     if part == "journeys":
         return (
             "the trace of a large statement lacks the values of both sides;"
@@ -87,9 +87,9 @@ def _no_near(trace: Trace) -> str:
         return (
             "every source row has a partner"
             if trace.join.unmatched_rows == 0
-            else f"they were not looked for; {code('--near')} does"
+            else f"they were not searched; {code('--near')} does"
         )
     return (
         trace.samples.near_misses.problem.removesuffix(".")
-        or f"no row without a partner is near to one; {code('result.near()')} has all"
+        or f"no unmatched row is near one; {code('result.near()')} has all"
     )

@@ -64,13 +64,13 @@ def unaligned(left: Trace, right: Trace) -> str:
         return ""
     if any(page.before.num_rows > MOST_JOINED for page in pages if page is not None):
         return (
-            f"Rows are laid side by side of statements with at most {number(MOST_JOINED)} joined"
-            " rows."
+            "Rows are compared side by side for statements with at most"
+            f" {number(MOST_JOINED)} joined rows."
         )
     if not all(page.complete for page in pages if page is not None):
         return (
-            "Rows are not laid side by side: the traces have a sample of them, and a row that is"
-            " not in it would look unchanged."
+            "Rows are not compared side by side: the traces have only a sample, and a"
+            " row outside the sample would look unchanged."
         )
     return ""
 

@@ -99,8 +99,8 @@ def lay_beside(trace: Trace, query: TrinoQuery) -> BesideTrino:
     plan = build_plan(trace)
     if trace.kind not in ROW_CHANGES or plan is None:
         raise RowMergeError.invalid(
-            f"{trace.kind} has no plan that Trino's rows could be laid beside",
-            hint="What can be compared is MERGE, UPDATE and DELETE whose plan was made.",
+            f"{trace.kind} has no plan to compare with Trino's rows",
+            hint="Only MERGE, UPDATE and DELETE that were planned can be compared.",
         )
     _check_same(trace, query)
     facts = {record.id: record.facts for record in trace.plan}
@@ -236,8 +236,8 @@ def _check_same(trace: Trace, query: TrinoQuery) -> None:
         not same_table and _words(trace.statement) != _words(query.statement)
     ):
         raise RowMergeError.invalid(
-            f"The query is another statement: {query.kind} of {theirs or 'no table'}, and here it"
-            f" is {trace.kind} of {ours}",
+            f"The query is another statement: {query.kind} of {theirs or 'no table'};"
+            f" here it is {trace.kind} of {ours}",
             hint="Pass the JSON of the query that ran this statement in Trino.",
         )
 
@@ -253,7 +253,7 @@ def _words(text: str) -> list[str]:
 
 def _notices(trace: Trace, query: TrinoQuery, steps: Sequence[AlignedStep]) -> Iterator[str]:
     if _words(trace.statement) != _words(query.statement):
-        yield "The texts of the statements are not the same; the plans are compared all the same"
+        yield "The texts of the statements differ; the plans are compared anyway"
     if query.state != "FINISHED":
         yield (
             f"Trino's query ended as {query.state}{f' ({query.error})' if query.error else ''}: its"
@@ -267,10 +267,10 @@ def _notices(trace: Trace, query: TrinoQuery, steps: Sequence[AlignedStep]) -> I
             " until then"
         )
     elif trace.state != StatementState.FINISHED:
-        yield "The statement was not run here, so that only Trino has rows"
+        yield "The statement was not run here, so only Trino has rows"
     if not any(step.trino_rows is not None for step in steps):
-        yield "Trino has counted no rows of any of these operators"
+        yield "Trino counted no rows for these operators"
     elif unknown := [step.name for step in steps if step.our_rows is None and step.ours]:
         yield f"Not counted here, and not compared: {', '.join(unknown)}"
     if query.version and f"Trino {query.version}" != TRINO_VERSION:
-        yield f"The query is of Trino {query.version}; what is read is the form of {TRINO_VERSION}"
+        yield f"The query is from Trino {query.version}; the format of {TRINO_VERSION} is expected"

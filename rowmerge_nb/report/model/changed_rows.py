@@ -186,7 +186,7 @@ def build_diff(trace: Trace, pages: Pages | None) -> Diff | None:
     )
     merged, sizes = trace.kind == "MERGE", _sizes(trace, by_operation, untouched)
     if same and len(same[:limit]) < (untouched or 0):
-        sizes += f" Of the unchanged ones the first {number(len(same[:limit]))} are shown."
+        sizes += f" Of the unchanged rows, the first {number(len(same[:limit]))} are shown."
     # Without changes, the unchanged rows are the table.
     old_values = sample.witness is not None
     whole = 0 < len(changes) == total and len(same) == untouched and old_values
@@ -524,11 +524,11 @@ def _given_back(trace: Trace, channels: tuple[Channel, ...], samples: list[Store
     else:
         values = ", ".join(f"{channel.number} the new {channel.name}" for channel in channels[1:])
         remark = (
-            "update_rows gets the updated columns alone: channel 0 is the row id"
+            "update_rows gets only the updated columns: channel 0 is the row id"
             f" ({channels[0].type}), {values}."
         )
     return Stored(
-        "Pages the page sources got back", "split", channels, None, stored_pages, summary, remark
+        "Pages returned to the page sources", "split", channels, None, stored_pages, summary, remark
     )
 
 

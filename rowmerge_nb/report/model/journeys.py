@@ -232,9 +232,9 @@ def _others(trace: Trace) -> tuple[tuple[str, ...], str]:
     touched, rows_before = 0 if pages is None else count_row_ids(pages), trace.target.rows_before
     total = rows.num_rows if rows_before is None else rows_before - touched
     first = "" if total <= rows.num_rows else f", the first {number(rows.num_rows)}"
-    them, partners = ("it", "a partner") if total == 1 else ("them", "partners")
+    them = "it" if total == 1 else "them"
     why = (
-        f"no row of the source has {them} for {partners}"
+        f"no source row matches {them}"
         if trace.kind == "MERGE"
         else f"WHERE is not true for {them}"
     )

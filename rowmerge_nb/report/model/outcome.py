@@ -83,7 +83,7 @@ _SESSION: Final = {
     "USE": "Names without a catalog or schema are looked up there from now on.",
     "SET TIME ZONE": "The session has this time zone from now on.",
     "SET SESSION": "The session has this property from now on.",
-    "RESET SESSION": "The session has this property no longer.",
+    "RESET SESSION": "The session no longer has this property.",
     "START TRANSACTION": (
         "The transaction has begun: until COMMIT or ROLLBACK a table is read as it is when it is"
         " first named."
@@ -127,11 +127,12 @@ def build_outcome(trace: Trace) -> Outcome:
 
 def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
     if balance is not None and balance.holds is False:
-        return (Run(f" {plural(balance.expected, 'row')} were to be there.", "err"),)
+        return (Run(f" {plural(balance.expected, 'row')} were expected.", "err"),)
     if trace.checks.commit is not None and trace.checks.commit.state == "differs":
         return (
             Run(
-                f" The store does not hold that: {plural(trace.checks.commit.wrong, 'row')}"
+                " The store does not hold them:"
+                f" {plural(trace.checks.commit.wrong, 'row')}"
                 f" {'is' if trace.checks.commit.wrong == 1 else 'are'} wrong.",
                 "err",
             ),
@@ -139,7 +140,8 @@ def _alarm(trace: Trace, balance: Balance | None) -> Phrase:
     if trace.target.unread_reason:
         return (
             Run(
-                f" What was committed could not be looked at: {visible(trace.target.unread_reason.rstrip('.'))}.",
+                " What was committed could not be inspected:"
+                f" {visible(trace.target.unread_reason.rstrip('.'))}.",
                 "err",
             ),
         )
@@ -157,9 +159,7 @@ def _planned(trace: Trace) -> Phrase:
         *what,
         *name,
         Run(
-            ". Planned, and not begun: nothing was written."
-            if dry
-            else ". Nothing was read or written."
+            ". Planned, not run: nothing was written." if dry else ". Nothing was read or written."
         ),
         *_would(trace),
         *_evolved(trace, "would be", "would be"),
@@ -232,17 +232,17 @@ def _defined(trace: Trace, name: Run) -> Phrase:
     if trace.kind == "ALTER TABLE":
         return (Run("There is nothing to alter."),)
     if trace.kind.startswith("DROP"):
-        return (Run(f"There is no such {what.lower()}; nothing was dropped."),)
-    return (Run(f"{what} "), name, Run(" exists already; it was left as it was."))
+        return (Run(f"The {what.lower()} does not exist; nothing was dropped."),)
+    return (Run(f"{what} "), name, Run(" already exists and is unchanged."))
 
 
 def _created_or_dropped(trace: Trace, name: Run) -> Phrase:
     if trace.kind == "DROP TABLE":
         if trace.skipped or not trace.target.name:
-            return (Run("There is no such table; nothing was dropped."),)
+            return (Run("The table does not exist; nothing was dropped."),)
         return (Run("Table "), name, Run(" dropped."))
     if trace.skipped:
-        return (Run("Table "), name, Run(" exists already; it was left as it was."))
+        return (Run("Table "), name, Run(" already exists and is unchanged."))
     if trace.kind == "CREATE TABLE" or trace.count is None:
         return (Run("Table "), name, Run(" created."))
     return (Run("Table "), name, Run(f" created with {plural(trace.count, 'row')}."))
@@ -253,7 +253,7 @@ def _restored(trace: Trace, name: Run) -> Phrase:
     if version is None:
         there = " is as it was before its first version."
     elif trace.kind == "UNDO":
-        there = f" has its former rows again, in version {version}."
+        there = f" has its earlier rows again, in version {version}."
     else:
         there = f" is in version {version} now."
     return (Run("Table "), name, Run(there), *_sizes(trace))
@@ -289,7 +289,7 @@ def is_pushed(trace: Trace) -> bool:
 
 def _executed(trace: Trace, table: Run) -> Phrase:
     if trace.skipped:
-        return (Run("There is nothing to be done in table "), table, Run("; it was left as it is."))
+        return (Run("There is nothing to do in table "), table, Run("; it is unchanged."))
     files = trace.target.output.written if trace.target.output is not None else ()
     if not files:
         return (Run("The procedure was run on table "), table, Run("."))
@@ -399,7 +399,7 @@ def _meta(trace: Trace) -> Phrase:
     if trace.state in {StatementState.EXPLAINED, StatementState.PLANNED} and runs:
         has_counts = any(record.would is not None for record in trace.plan)
         explanation = (
-            "nothing was executed: rows are those that there would be, as far as they are known"
+            "nothing was executed: the rows are those expected, as far as they are known"
             if has_counts
             else _NO_COUNTS
         )
@@ -438,7 +438,7 @@ def build_balance(trace: Trace) -> Balance | None:
         parts += " (updates are in place)" if operation_counts(trace).get("U") else ""
     total = f"{parts} = {plural(result, 'row')}"
     if rows_after is None:
-        why = "could not be asked" if trace.target.unread_reason else "does not count its rows"
+        why = "could not be queried" if trace.target.unread_reason else "does not count its rows"
         return Balance(result, total, None, f"; the connector {why}.")
     if rows_after == result:
         return Balance(result, total, True, ", as the connector counts.")

@@ -315,7 +315,7 @@ def _update_rows(trace: Trace, channels: Channels) -> str:
     updates, apart = _split_updates(trace.samples.pages)
     halves = f" {_halves(apart, updates)}" if updates and trace.writers else ""
     old = (
-        f" The DELETE keeps the old {columns} as well, the INSERT has the new one.{halves}"
+        f" The DELETE keeps the old {columns} too; the INSERT has the new values.{halves}"
         if columns
         else ""
     )
@@ -354,9 +354,9 @@ def _remarks(trace: Trace, channels: Channels) -> Iterator[str]:
     if channels.hash:
         columns = " and ".join(channel.name for channel in channels.redistribution)
         sentence += (
-            f" The hash is Spark's xxhash64. The channel hash has that of the old {columns},"
-            f" {_HASH_OF_NULL} where there is none; the exchange hashes anew what each row holds"
-            " behind transform_page, as the table of writers shows."
+            " The hash is Spark's xxhash64. The channel hash has that of the old"
+            f" {columns}, or {_HASH_OF_NULL} without one; the exchange computes a new hash of"
+            " each row after transform_page, as the table of writers shows."
         )
     if sentence:
         yield sentence.strip()

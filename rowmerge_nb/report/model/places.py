@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 _INSERTED: Final = (Operation.INSERT, Operation.UPDATE_INSERT)
 _EVENLY: Final = f"to {IN_TURN}: no value decides"
-NOT_SHOWN: Final = "a function of the connector's decides, and the run has shown no row for which it gives the same"
+NOT_SHOWN: Final = "a function of the connector decides, and no row of the run shows its result"
 """Why the writer of a row is unknown."""
 
 
@@ -89,11 +89,11 @@ def place_sentence(trace: Trace) -> str:
     alike = (
         f"{rows} with the same {columns}"
         if exchange.insert_rule == HASH
-        else f"{rows} for which its function of {columns} gives the same"
+        else f"{rows} for which its function of {columns} returns the same value"
     )
     return (
-        f"A row's place is what the connector wants kept together, here {alike}: one place, one"
-        f" writer. {exchange_sentence(trace)}{hash_note}"
+        f"A row's place is what the connector keeps together, here {alike}: one place,"
+        f" one writer. {exchange_sentence(trace)}{hash_note}"
     )
 
 

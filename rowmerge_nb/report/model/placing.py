@@ -26,10 +26,10 @@ ROOM: Final = 40
 """The maximum number of characters of a rule in a sentence; the plan shows all of it."""
 IN_TURN: Final = "the writers in turn, some thousand rows at a time"
 COMPARED: Final = (
-    f" {code('--compare paradigms')} runs both; of a store that has only one of them, on a copy of"
-    " the target in memory."
+    f" {code('--compare paradigms')} runs both; if a store supports only one, on a"
+    " copy of the target in memory."
 )
-BY_ORDER: Final = "what is left would depend on their order"
+BY_ORDER: Final = "the result would depend on their order"
 """Why two clauses may not change one row in place."""
 _TWO_ROWS: Final = (
     "DELETE_ROW_AND_INSERT_ROW: the connector takes rows to delete and rows to insert and changes"
@@ -133,10 +133,12 @@ def other_paradigm(trace: Trace) -> str:
     other = CHANGE_ONLY if trace.settings.paradigm == DELETE_AND_INSERT else DELETE_AND_INSERT
     counts = operation_counts(trace)
     if counts and counts.get("U", 0) == 0:
-        return f"By {other} as many rows would leave, since none is updated.{COMPARED}"
+        return (
+            f"With {other}, the same number of rows would leave, since none is updated.{COMPARED}"
+        )
     shape = (
-        "stay one row: operation 3, the row id and all columns, since all rows of a page have the"
-        " same ones, whatever a clause sets"
+        "stay one row: operation 3, the row id and all columns, since all rows of a"
+        " page have the same columns, regardless of what a clause sets"
         if other == CHANGE_ONLY
         else "be two rows, a DELETE with the row id and an INSERT"
     )

@@ -328,8 +328,8 @@ _TITLES: Final = {
 
 
 _CASE: Final = (
-    "Tries the WHEN clauses in their order; the first that holds fills merge_row, and no later one"
-    " is tried."
+    "Tries the WHEN clauses in their order; the first that is true fills merge_row,"
+    " and no later clause is tried."
 )
 
 

@@ -92,7 +92,7 @@ def _cause(cause: RaisedFrom) -> str:
     return visible(
         f"Raised from {cause.what}"
         if cause.direct
-        else f"Raised while this was handled: {cause.what}"
+        else f"Raised while handling this error: {cause.what}"
     )
 
 
@@ -114,13 +114,13 @@ def _page(page: pa.RecordBatch | None, rows: int | None) -> GivenPage | None:
         return None
     if page is None:
         amount = "no row" if not rows else f"{plural(rows, 'row')}, too large to be kept"
-        return GivenPage(f"The page that it was given: {amount}", (), frozenset(), ())
+        return GivenPage(f"The page that it received: {amount}", (), frozenset(), ())
     first = f"first {number(page.num_rows)} of " if page.num_rows < rows else ""
     columns = [[cell(value) for value in python_values(column)] for column in page.columns]
     right = frozenset(index for index, column in enumerate(page.columns) if is_number(column.type))
     names = tuple(map(visible, page.schema.names))
     return GivenPage(
-        f"The page that it was given: {first}{plural(rows, 'row')}",
+        f"The page that it received: {first}{plural(rows, 'row')}",
         names,
         right,
         tuple(zip(*columns, strict=True)),

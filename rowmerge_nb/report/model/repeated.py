@@ -25,27 +25,28 @@ if TYPE_CHECKING:
     from rowmerge_nb.trace.trace import Trace
 
 EQUALITY: Final = (
-    "Which values are equal is another matter: Trino compares exactly, so 'Eve ' is not 'Eve'; the"
-    " standard leaves it to the collation whether blanks at the end count, and whether case does."
-    " Both agree that NULL equals nothing, and that unknown is not true."
+    "Equality of values is a separate question: Trino compares exactly, so 'Eve ' is"
+    " not 'Eve'; in the standard, the collation decides whether trailing blanks and case"
+    " count. Both agree that NULL equals nothing, and that unknown is not true."
 )
 _RULES: Final = (
-    "Trino fails where a pair (unique_id, case_number), a target row and the clause that takes it,"
-    " comes twice, the SQL standard where two source rows change one target row."
+    "Trino fails if a pair (unique_id, case_number), a target row and the clause that"
+    " takes it, occurs twice; the SQL standard fails if two source rows change one target"
+    " row."
 )
 _SO: Final = (
     " So two clauses that each change the row pass {check} and fail in the standard. Two source rows"
     " for which no clause fires, the pair (unique_id, {none}) twice, fail in Trino and pass in the"
     " standard."
 )
-_ELSE: Final = " In everything else about rows and clauses the two agree."
+_ELSE: Final = " In all other questions about rows and clauses, the two agree."
 _IN_PLACE: Final = (
-    " Where rows are changed in place, as here, two clauses that each change the row fail all the"
-    f" same: {BY_ORDER}."
+    " If rows are changed in place, as here, two clauses that each change the row"
+    f" fail as well: {BY_ORDER}."
 )
 _ELSEWHERE: Final = (
-    " Where a store changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS), two clauses that each"
-    " change the row fail, too, by this engine's own rule."
+    " If a store changes rows in place (CHANGE_ONLY_UPDATED_COLUMNS), two clauses"
+    " that each change the row also fail, by this engine's own rule."
 )
 _STANDARD: Final = code('duplicates="standard"')
 _DECIDES: Final = {
@@ -223,13 +224,13 @@ def _answers(trace: Trace) -> str:
     if patterns is None:
         return ""
     if not patterns:
-        return "Here no target row is matched twice, so both let it pass."
+        return "Here no target row is matched twice, so both allow it."
     standard = any(one.acting > 1 for one in patterns)
     trino = any(one.repeated for one in patterns) or (standard and _is_in_place(trace))
     if trino == standard:
-        return "Here both fail." if trino else "Here both let it pass."
+        return "Here both fail." if trino else "Here both allow it."
     passes, fails = ("the standard", "Trino's rule") if trino else ("Trino's rule", "the standard")
-    return f"Here {passes} lets it pass, and {fails} fails."
+    return f"Here {passes} allows it, and {fails} fails."
 
 
 def _unequal(trace: Trace) -> str:

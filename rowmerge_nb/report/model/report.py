@@ -62,7 +62,8 @@ of a connector, and everything.
 
 
 JOURNEYS_BY_NAME: Final = (
-    f"Row journeys are not shown of so many rows; {code('--show journeys')} shows the first ones."
+    f"Row journeys are not shown for this many rows; {code('--show journeys')} shows"
+    " the first ones."
 )
 
 
@@ -194,8 +195,8 @@ def part_hint(name: str) -> str:
     """
     if name == "sql":
         return (
-            "Spark runs the nodes of the plan, not one statement that its shell would take: the part"
-            " plan shows them. docs/functions.md has Spark's form of each function."
+            "Spark runs the nodes of the plan, not one statement for its shell: the"
+            " part plan shows them. docs/functions.md has Spark's form of each function."
         )
     parts = f"The parts are: {', '.join(PARTS)}; {', '.join(PRESETS)} are some of them together."
     return " ".join(filter(None, [did_you_mean(name, [*PARTS, *PRESETS]), parts]))

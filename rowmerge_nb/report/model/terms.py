@@ -19,9 +19,9 @@ SINKS: Final = (
     " counts the rows of its pages and passes the pages to the sink, which stores them."
 )
 _FRAGMENT: Final = (
-    "The sink's description of what it has stored, for the connector's finish call. The store"
-    " decides how many there are: tables in memory return one for the deleted and one for the"
-    " inserted rows, Iceberg returns one for each file."
+    "The sink's description of what it stored, for the connector's finish call. The"
+    " store decides how many there are: tables in memory return one for the deleted and one"
+    " for the inserted rows, Iceberg returns one for each file."
 )
 _VERSION: Final = (
     "The store's number of a state of the table, here {}. Each commit makes a new one; some stores"

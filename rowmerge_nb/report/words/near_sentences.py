@@ -31,7 +31,7 @@ _SHORT: Final = {
     KeyDifference.LETTER: "one letter",
     KeyDifference.VALUE: "another value",
     KeyDifference.NULL: "NULL, which equals nothing",
-    KeyDifference.NUMBER: "the writing of a number",
+    KeyDifference.NUMBER: "the notation of a number",
     KeyDifference.TIME_ZONE: "the time zone of the same clock",
 }
 
@@ -82,16 +82,16 @@ def near_sentence(row: NearRow, terms: tuple[NearTerm, ...], side: str) -> str:
         if nulls:
             return f"{head} has NULL in {join(nulls)}, which equals nothing."
         return (
-            f"{head}: no key of the {other} is near, that is the same but for blanks, case, writing"
-            " or one letter."
+            f"{head}: no key of the {other} is near, that is, the same except for"
+            " blanks, case, notation or one letter."
         )
     more = f", one of {number(row.alike)}," if row.alike > 1 else ""
     partner = f"{other} row {_values(row.nearest)}{more}"
     unmet_terms = [f"{_text(term)} is {_answer(answer)}" for term, answer in _unmet(row, terms)]
     if not row.separations:
         return (
-            f"{head}: the key is there, in {partner.removesuffix(',')}, but {join(unmet_terms)}"
-            " for it."
+            f"{head}: the key exists, in {partner.removesuffix(',')}, but"
+            f" {join(unmet_terms)} for it."
         )
     but = f", but {join(unmet_terms)} for it" if unmet_terms else ""
     where = _where(row, terms)

@@ -69,16 +69,14 @@ def reasons_of(journey: Journey, *, apart: bool = False) -> Iterator[str]:
     elif journey.join is JoinResult.NOT_MATCHED:
         yield f"It has no partner: {_unmatched(journey)}."
     elif journey.join is JoinResult.NOT_MATCHED_BY_SOURCE:
-        yield "No row of the source has it for a partner."
+        yield "No source row matches it."
     listed_verdicts = [
         verdict for verdict in journey.verdicts if apart or verdict.fate is not Fate.NOT_APPLICABLE
     ]
     for fate, verdicts in groupby(listed_verdicts, key=lambda verdict: verdict.fate):
         if fate is Fate.NOT_REACHED:
             passed_over = [str(verdict.clause.number) for verdict in verdicts]
-            yield (
-                f"The first clause that fires is the only one: {_listed(passed_over)} not reached."
-            )
+            yield (f"Only the first clause that fires applies: {_listed(passed_over)} not reached.")
         elif fate is Fate.NOT_APPLICABLE:
             yield _apart([str(verdict.clause.number) for verdict in verdicts], journey)
         else:
@@ -144,7 +142,7 @@ def reason_of(verdict: Verdict, *, by_where: bool = False) -> str:
             return f"{name} fires" + ("" if clause.conditional else ": it has no condition")
         return f"{name} fires" + because_of(condition)
     if condition is None:
-        return f"{name} is not true; whether false or unknown is not known"
+        return f"{name} is not true; whether it is false or unknown cannot be determined"
     if condition.answer is Answer.FAILED:
         return f"{name} cannot be recomputed"
     return f"{name} is {_WORDS[condition.answer]}" + because_of(condition)

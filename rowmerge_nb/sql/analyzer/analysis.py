@@ -115,7 +115,8 @@ class TableBinding:
     def remedy(self) -> str:
         """A hint for changing data that is in no store."""
         return (
-            f"Make a table of it first: CREATE TABLE {self.display} AS SELECT * FROM {self.display}."
+            f"Create a table from it first: CREATE TABLE {self.display} AS SELECT *"
+            f" FROM {self.display}."
             if len(self.name) == 1
             else "CREATE TABLE AS copies its rows into a table."
         )

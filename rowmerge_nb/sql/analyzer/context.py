@@ -171,7 +171,7 @@ class Context:
                 "The queries of WITH refer to each other so often that they would be read more"
                 f" than {EXPANSIONS} times",
                 span,
-                "Make a table of a query that others use often: CREATE TABLE ... AS.",
+                "Create a table from a query that others use often: CREATE TABLE ... AS.",
             )
 
     def notice(self, message: str, span: Span | None) -> None:
@@ -283,8 +283,8 @@ class Context:
         if full[1] == INFORMATION_SCHEMA:
             self.error(
                 "NOT_SUPPORTED",
-                f"Nothing can be made in schema '{INFORMATION_SCHEMA}': the engine makes its"
-                " tables",
+                f"Nothing can be created in schema '{INFORMATION_SCHEMA}': the engine"
+                " provides its tables",
                 span,
                 "Choose another schema.",
             )
@@ -333,9 +333,10 @@ class Context:
                 f"Branch '{name.branch.value}' does not exist",
                 span,
                 (
-                    f"Catalog '{table.catalog}' has no branches; leave it out."
+                    f"Catalog '{table.catalog}' has no branches; remove it."
                     if self.extended
-                    else "No connector of Trino has branches; those of Iceberg: --dialect extended."
+                    else "No connector of Trino has branches. For branches of Iceberg"
+                    " tables, use --dialect extended."
                 ),
             )
         return table

@@ -105,8 +105,9 @@ MOMENTS: Final = {
     "at_timezone": (
         "at_timezone(timestamp, zone) -> timestamp with time zone: the same instant in a zone"
     ),
-    "date_add": "date_add(unit, amount, moment): moved by so many units",
-    "date_diff": "date_diff(unit, moment, moment) -> bigint: how many whole units lie between",
+    "date_add": "date_add(unit, amount, moment): moved by that number of units",
+    "date_diff": "date_diff(unit, moment, moment) -> bigint: the number of whole units between"
+    " them",
     "date_format": (
         "date_format(moment, pattern) -> varchar: by a pattern of MySQL's (`%Y-%m-%d`), which must"
         " be a literal"

@@ -43,7 +43,7 @@ quantile_at_value(qdigest(real), real) -> double
 ! Spark SQL has no such hash
 spooky_hash_v2_32(varbinary) -> varbinary
 spooky_hash_v2_64(varbinary) -> varbinary
-! distributions of probability are no part of this engine
+! probability distributions are not supported
 beta_cdf(double, double, double) -> double
 inverse_beta_cdf(double, double, double) -> double
 normal_cdf(double, double, double) -> double
@@ -52,11 +52,11 @@ t_cdf(double, double) -> double
 t_pdf(double, double) -> double
 wilson_interval_lower(bigint, bigint, double) -> double
 wilson_interval_upper(bigint, bigint, double) -> double
-! patterns of Teradata are no part of this engine: date_format and date_parse take those of MySQL
+! Teradata patterns are not supported: date_format and date_parse take MySQL patterns
 to_char(timestamp(6) with time zone, varchar) -> varchar
 to_date(varchar, varchar) -> date
 to_timestamp(varchar, varchar) -> timestamp(3)
-! machine learning is no part of this engine
+! machine learning is not supported
 classify(map(bigint,double), classifier(bigint)) -> bigint
 classify(map(bigint,double), classifier(varchar)) -> varchar
 regress(map(bigint,double), regressor) -> double
@@ -177,7 +177,7 @@ rgb(bigint, bigint, bigint) -> color
 ! Spark SQL has no stemmer
 word_stem(varchar(x)) -> varchar(x)
 word_stem(varchar(x), varchar(2)) -> varchar(x)
-! it is of use only to Trino's administrators
+! it is useful only to Trino's administrators
 parse_presto_data_size(varchar(x)) -> decimal(38,0)
 parse_data_size(varchar(x)) -> decimal(38,0)
 """)
@@ -210,7 +210,7 @@ numeric_histogram(bigint, double) -> map(double,double)
 numeric_histogram(bigint, double, double) -> map(double,double)
 numeric_histogram(bigint, real) -> map(real,real)
 numeric_histogram(bigint, real, double) -> map(real,real)
-! machine learning is no part of this engine
+! machine learning is not supported
 learn_classifier(bigint, map(bigint,double)) -> classifier(bigint)
 learn_classifier(double, map(bigint,double)) -> classifier(bigint)
 learn_classifier(varchar, map(bigint,double)) -> classifier(varchar)

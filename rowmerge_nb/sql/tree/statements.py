@@ -35,7 +35,7 @@ def excerpt(text: str) -> str:
     if len(text) <= _MOST_SHOWN:
         return text
     half = _MOST_SHOWN // 2
-    return f"{text[:half]} ... {len(text) - 2 * half} characters left out ... {text[-half:]}"
+    return f"{text[:half]} ... {len(text) - 2 * half} characters omitted ... {text[-half:]}"
 
 
 @dataclass(frozen=True)

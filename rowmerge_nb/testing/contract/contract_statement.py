@@ -324,8 +324,8 @@ class PageStatement:
             if self._key(key) not in old
         ]:
             raise AssertionError(
-                f"row {absent[0]!r} is to be changed, and the scan with its row id does not"
-                " return it"
+                f"row {absent[0]!r} should be changed, but the scan with its row id"
+                " does not return it"
             )
         names = [column.name for column in self.columns]
         requests: list[_Request] = []
@@ -461,7 +461,7 @@ def given(fragments: Any) -> list[bytes]:
     fragment_list = list(result) if isinstance(result, Iterable) else None
     if fragment_list is None or not all(type(fragment) is bytes for fragment in fragment_list):
         raise AssertionError(
-            f"finish() gave {result!r}; it gives a list of fragments, which are bytes"
+            f"finish() returned {result!r}; it must return a list of fragments, which are bytes"
         )
     return fragment_list
 
@@ -470,14 +470,14 @@ def _check_channels(page: Page, columns: Sequence[ColumnHandle]) -> None:
     __tracebackhide__ = True
     if page.num_columns != len(columns):
         raise AssertionError(
-            f"a page of the scan has {plural(page.num_columns, 'channel')} where"
-            f" {plural(len(columns), 'column')} were asked for"
+            f"a page of the scan has {plural(page.num_columns, 'channel')}, but"
+            f" {plural(len(columns), 'column')} were requested"
         )
     for index, (channel, column) in enumerate(zip(page.columns, columns, strict=True)):
         if channel.type != column.type.arrow:
             raise AssertionError(
-                f"channel {index} of a page ('{column.name}') is {channel.type}, and its handle"
-                f" says {column.type} ({column.type.arrow})"
+                f"channel {index} of a page ('{column.name}') is {channel.type}, but"
+                f" its handle has {column.type} ({column.type.arrow})"
             )
 
 

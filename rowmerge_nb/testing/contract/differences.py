@@ -23,9 +23,9 @@ class Kind(StrEnum):
     """How a row is wrong."""
 
     MISSING = "a row is missing"
-    DOUBLED = "a row is there too often"
-    NOT_DELETED = "a row was to be deleted and is there"
-    UNEXPECTED = "an unexpected row is there"
+    DOUBLED = "a row exists too often"
+    NOT_DELETED = "a row should have been deleted but exists"
+    UNEXPECTED = "an unexpected row exists"
     VALUES = "a row has other values"
 
 
@@ -56,7 +56,7 @@ class CommonCause(StrEnum):
 
     NO_FRAGMENT = "rows were stored without a fragment"
     EMPTY = "the table has no rows"
-    AS_BEFORE = "the table is as it was"
+    AS_BEFORE = "the table is unchanged"
 
 
 class RowsDiffer(AssertionError):
@@ -193,7 +193,7 @@ def _of_key(
     if same_rows(expected_rows, seen_rows):
         return
     if not expected_rows and existed:
-        row_kind, sentence = Kind.NOT_DELETED, f"row {key!r} was to be deleted and is there"
+        row_kind, sentence = Kind.NOT_DELETED, f"row {key!r} should have been deleted but exists"
     elif not expected_rows and all(value is None for row in seen_rows for value in row):
         row_kind = Kind.UNEXPECTED
         sentence = f"unexpected: {plural(len(seen_rows), 'row')} of NULLs"
@@ -201,12 +201,12 @@ def _of_key(
         row_kind = Kind.UNEXPECTED
         sentence = f"unexpected row {seen_rows[0]!r}"
     elif not seen_rows:
-        what = "is missing" if existed else "was to be inserted and is not there"
+        what = "is missing" if existed else "should have been inserted but is missing"
         row_kind, sentence = Kind.MISSING, f"row {key!r} {what}: {expected_rows[0]!r}"
     elif len(seen_rows) != len(expected_rows):
         row_kind = Kind.DOUBLED if len(seen_rows) > len(expected_rows) else Kind.MISSING
         sentence = (
-            f"row {key!r} is there {_times(len(seen_rows))} and must be there"
+            f"row {key!r} exists {_times(len(seen_rows))} and must exist"
             f" {_times(len(expected_rows))}"
         )
     else:

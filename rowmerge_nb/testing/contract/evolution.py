@@ -65,8 +65,8 @@ class EvolutionChecks(ContractStore):
         assert any(
             observed[0] == names and same_rows(observed[1], values) for names, values in (old, new)
         ), (
-            f"a reader beside the commit saw the columns {', '.join(observed[0])} with the rows"
-            f" {observed[1]}"
+            f"a reader during the commit saw the columns {', '.join(observed[0])} with"
+            f" the rows {observed[1]}"
         )
         filled_table.must_have_left_nothing()
 
@@ -78,7 +78,7 @@ class EvolutionChecks(ContractStore):
         rows = in_order(statement.rows())
         statement.rollback()
         assert new_column.nullable, (
-            f"column '{new_column.name}' is NOT NULL, which no old row fulfils"
+            f"column '{new_column.name}' is NOT NULL, which no old row satisfies"
         )
         must_be_same(
             "the rows before they are changed",

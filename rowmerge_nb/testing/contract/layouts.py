@@ -25,7 +25,7 @@ class LayoutChecks(ContractStore):
         statement = begun_statement(filled_table)
         if statement.insert_layout is None:
             statement.rollback()
-            pytest.skip("get_insert_layout gives None for this table")
+            pytest.skip("get_insert_layout returns None for this table")
         layout_columns = statement.insert_layout.partition_columns
         columns = [column.name for column in statement.columns]
         statement.rollback()
@@ -41,7 +41,7 @@ class LayoutChecks(ContractStore):
         layout = statement.update_layout
         statement.rollback()
         if layout is None:
-            pytest.skip("get_update_layout gives None for this table")
+            pytest.skip("get_update_layout returns None for this table")
         must_be("columns of the update layout", layout.partition_columns, ())
 
     def test_both_layouts_have_equally_many_buckets(self, filled_table: FilledTable) -> None:
@@ -61,7 +61,7 @@ class LayoutChecks(ContractStore):
                 f"the buckets of the {operation} layout are int32, not {buckets.type}"
             )
             must_be(
-                f"number of buckets that the {operation} layout gives for a page",
+                f"number of buckets that the {operation} layout returns for a page",
                 len(buckets),
                 page.num_rows,
             )
@@ -88,7 +88,7 @@ class LayoutChecks(ContractStore):
             parts = [
                 function.get_buckets(page.slice(i, 1)).to_pylist()[0] for i in range(page.num_rows)
             ]
-            must_be(f"buckets of the {operation} layout for rows one by one", parts, whole)
+            must_be(f"buckets of the {operation} layout for single rows", parts, whole)
             must_be(
                 f"buckets of the {operation} layout by a copy of the function",
                 travel(function).get_buckets(page).to_pylist(),
@@ -123,8 +123,8 @@ def functions(filled_table: FilledTable) -> Iterator[tuple[str, Any, Any]]:
     statement.rollback()
     if not bucket_functions:
         pytest.skip(
-            "no layout of this table names a partitioning: the engine hashes its columns, or leaves"
-            " rows where they are"
+            "no layout of this table names a partitioning: the engine hashes its"
+            " columns, or does not move rows"
         )
     return iter(bucket_functions)
 

@@ -242,8 +242,8 @@ def _simplicity(item: pytest.Item) -> tuple[int, int]:
 
 def _no_breakpoint(*_: Any, **__: Any) -> None:
     raise AssertionError(
-        "breakpoint() is called, and the kit has no keyboard: run the check alone by pytest -s, or"
-        " feed the sink by rowmerge_nb.replay"
+        "breakpoint() was called, but the kit has no keyboard: run the check alone"
+        " with pytest -s, or feed the sink with rowmerge_nb.replay"
     )
 
 
@@ -316,7 +316,7 @@ def check_contract(contract: type[Any], *, spark: bool = False, only: str = "") 
             )
     if not collector.checks:
         raise RowMergeError.invalid(
-            f"No check of {contract.__name__} was run. pytest says:"
+            f"No check of {contract.__name__} was run. Output of pytest:"
             f" {' '.join(printed.getvalue().split())[-400:]}",
             hint="Omit 'only', or pass a subclass of ConnectorContract.",
         )

@@ -67,8 +67,8 @@ class UpdatableStatement(PageStatement):
             travel(self.transaction), session, travel(split), travel(self.changed_handle), columns
         )
         assert isinstance(source, UpdatablePageSource), (
-            f"for the handle of begin_{self.verb} the provider gives an UpdatablePageSource, not"
-            f" {type(source).__name__}"
+            f"for the handle of begin_{self.verb}, the provider must return an"
+            f" UpdatablePageSource, not {type(source).__name__}"
         )
         return source
 
@@ -86,7 +86,7 @@ class UpdatableStatement(PageStatement):
         while pages and (page := source.get_next_page()) is not None:
             pages -= 1
             assert page.num_columns == len(self.columns) + 1, (
-                "a page has the columns that were asked for, the row id last"
+                "a page has the requested columns, with the row id last"
             )
             keys = [*map(identity, read_values(page.column(0), self.columns[0].type))]
             indexes = pa.array(
@@ -184,7 +184,7 @@ class UpdatableChecks(ContractStore):
             for n in numbers
         }
         if not all(new.values()):
-            pytest.skip("every column of this table decides where a row lies")
+            pytest.skip("every column of this table decides where a row is stored")
         return Changes(updated=[(self.key(n), new[n]) for n in numbers])
 
     def test_page_sources_delete_the_named_rows_and_no_other(self, older: FilledTable) -> None:
@@ -217,10 +217,10 @@ class UpdatableChecks(ContractStore):
             for n, split in enumerate(statement.opened())
             for f in statement.attempt_split(split, n, changes)
         ]
-        older.must_be_unchanged("a reader sees what a page source has finished")
+        older.must_be_unchanged("a reader sees the rows of a finished page source")
         statement.finish_change(fragments)
         assert older.connector.commits_in_finish or older.unchanged(), (
-            "a reader sees what the finish call has done before the commit"
+            "a reader sees the result of the finish call before the commit"
         )
         statement.commit()
         older.must_hold(changes)

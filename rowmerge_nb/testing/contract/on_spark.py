@@ -52,9 +52,7 @@ class SparkChecks(FailureChecks):
         assert coordinator == expected_calls
         writers = {call.where for call in result.trace.calls if call.method == "store_merged_rows"}
         created = [call.where for call in result.trace.calls if call.method == "create_merge_sink"]
-        assert sorted(created) == sorted(writers), (
-            "a sink is made where a page arrives, and nowhere else"
-        )
+        assert sorted(created) == sorted(writers), "a sink is created only where a page arrives"
         assert faulty.calls.count("finish") == len(writers)
 
         on_spark.before = on_spark.contents()

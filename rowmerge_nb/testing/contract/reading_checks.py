@@ -96,7 +96,7 @@ class ReadingChecks(ContractStore):
     def test_a_table_that_is_not_there_has_no_handle(self, connector: Connector) -> None:
         statement = PageStatement(connector, SchemaTableName(self.name().schema, "no_such_table"))
         statement.rollback()
-        must_be("handle of a table that is not there", statement.handle, None)
+        must_be("handle of a table that does not exist", statement.handle, None)
 
     def test_values_of_every_type_come_back_as_they_were_written(
         self, connector: Connector, type_name: str
@@ -287,7 +287,7 @@ class ReadingChecks(ContractStore):
         whole = statement.read(first, *others, constraint=constraint)
         statement.rollback()
         must_be_same(
-            "rows that a constraint leaves, with other columns asked for",
+            "rows that satisfy a constraint, with other columns requested",
             whole.column(0).to_pylist(),
             first_only.column(0).to_pylist(),
         )
@@ -311,7 +311,7 @@ class ReadingChecks(ContractStore):
         ).row_count
         statement.rollback()
         assert row_count is None or row_count >= len(filled_table.before), (
-            f"the statistics tell of {row_count} rows, and there are {len(filled_table.before)}"
+            f"the statistics report {row_count} rows, but there are {len(filled_table.before)}"
         )
 
     # -- row ids
@@ -342,7 +342,7 @@ class ReadingChecks(ContractStore):
         second = statement.read(row_id=True)
         again = dict(zip(*_texts(second.select([key, "$row_id"])), strict=True))
         statement.rollback()
-        must_be("row ids by key, read once more", again, first)
+        must_be("row ids by key, read again", again, first)
 
     def test_row_ids_are_the_same_once_the_merge_has_begun(self, filled_table: FilledTable) -> None:
         """The merge scans the handle from begin_merge."""
@@ -351,7 +351,7 @@ class ReadingChecks(ContractStore):
         statement.begin()
         after = sorted(_texts(statement.read(row_id=True))[-1])
         statement.rollback()
-        must_be("row ids once begin_merge was called", after, before)
+        must_be("row ids after begin_merge was called", after, before)
 
     # -- tables of other columns
 
@@ -536,7 +536,7 @@ def constrained_type(type_name: str) -> Type:
     """Return a type for which the engine creates constraints; skip the check for others."""
     sql_type = parse_type(type_name)
     if sql_type.base not in _CONSTRAINED:
-        pytest.skip(f"the engine makes no constraints of type {sql_type.base}")
+        pytest.skip(f"the engine creates no constraints of type {sql_type.base}")
     return sql_type
 
 

@@ -96,8 +96,8 @@ class ContractStore:
     def make_connector(self, folder: Path) -> Connector:
         """Return a connector over an empty store."""
         raise NotImplementedError(
-            f"{type(self).__name__} has no make_connector; write one that gives your connector,"
-            " over an empty store"
+            f"{type(self).__name__} has no make_connector; write one that returns your"
+            " connector, over an empty store"
         )
 
     def make_table(
@@ -318,14 +318,12 @@ class FilledTable:
         if self._last is not None and self._last.without_fragment:
             row_count = plural(self._last.without_fragment, "row")
             causes[CommonCause.NO_FRAGMENT] = (
-                f"finish() of a merge sink gave no fragment for {row_count} that it was given"
+                f"finish() of a merge sink returned no fragment for {row_count} that it received"
             )
         if not actual:
-            causes[CommonCause.EMPTY] = (
-                f"the table is read as one without rows, and must have {len(rows)}"
-            )
+            causes[CommonCause.EMPTY] = f"the table is read as empty but must have {len(rows)}"
         elif same_rows(actual, before):
-            causes[CommonCause.AS_BEFORE] = "the table is as it was before the statement"
+            causes[CommonCause.AS_BEFORE] = "the table is unchanged by the statement"
         types = [parse_type(sql_type).arrow for sql_type in self.contract.columns.values()]
         raise RowsDiffer(wrong, list(self.contract.columns), causes, about, types)
 
@@ -333,8 +331,8 @@ class FilledTable:
         __tracebackhide__ = True
         if leftovers := sorted(map(str, self.contract.leftovers(self.connector))):
             raise AssertionError(
-                f"{plural(len(leftovers), 'thing')} left behind by a statement that has ended:"
-                f" {', '.join(leftovers)}"
+                f"{plural(len(leftovers), 'thing')} left behind by a finished"
+                f" statement: {', '.join(leftovers)}"
             )
 
     def merge(self, changes: Changes) -> None:

@@ -25,14 +25,14 @@ class TransactionChecks(ContractStore):
     def test_nothing_is_visible_before_finish_merge(self, filled_table: FilledTable) -> None:
         statement = filled_table.statement()
         statement.begin(self.some_changes())
-        filled_table.must_be_unchanged("a reader sees something of a merge that has only begun")
+        filled_table.must_be_unchanged("a reader sees changes of a merge that has only begun")
         for writer, pages in statement.sink_pages(self.some_changes()).items():
             sink = statement.sink(writer)
             for page in pages:
                 sink.store_merged_rows(page)
-                filled_table.must_be_unchanged("a reader sees what a sink has stored")
+                filled_table.must_be_unchanged("a reader sees the rows that a sink stored")
             given(sink.finish())
-            filled_table.must_be_unchanged("a reader sees what a sink has finished")
+            filled_table.must_be_unchanged("a reader sees the rows of a finished sink")
         statement.rollback()
         filled_table.must_be_unchanged()
 
@@ -41,7 +41,7 @@ class TransactionChecks(ContractStore):
             pytest.skip("commits_in_finish = True: finish_merge is the commit")
         statement = filled_table.statement()
         statement.merge(self.some_changes())
-        filled_table.must_be_unchanged("a reader sees what finish_merge has done before the commit")
+        filled_table.must_be_unchanged("a reader sees the result of finish_merge before the commit")
         statement.commit()
         filled_table.must_hold(self.some_changes())
 
@@ -161,7 +161,7 @@ class TransactionChecks(ContractStore):
         statement = filled_table.statement()
         if not statement.metadata.shows_own_changes:
             statement.rollback()
-            pytest.skip("shows_own_changes = False: changes show after the commit, to everybody")
+            pytest.skip("shows_own_changes = False: changes are visible only after the commit")
         statement.merge(self.some_changes())
         statement.merge_handle = None
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
@@ -223,9 +223,7 @@ class TransactionChecks(ContractStore):
     ) -> None:
         first = Changes(deleted=(self.key(3),))
         second = Changes(updated=((self.key(3), self.new_values(3)),))
-        assert not self._both(filled_table, first, second), (
-            "a row was updated that had been deleted"
-        )
+        assert not self._both(filled_table, first, second), "a deleted row was updated"
         filled_table.must_hold(first)
 
     def test_of_two_statements_that_change_different_rows_none_is_lost(

@@ -52,9 +52,9 @@ class WatchedPages:
             (row for row, (one, other) in enumerate(zip(old, new, strict=True)) if one != other), 0
         )
         raise AssertionError(
-            f"{self.culprit} changed page {number + 1} after it was handed over: row {row + 1} of"
-            f" '{name}' was {old[row]} and is {new[row]}; copy a page before changing it, and reuse"
-            " no buffer"
+            f"{self.culprit} changed page {number + 1} after it was passed on: row"
+            f" {row + 1} of '{name}' was {old[row]} and is {new[row]}; copy a page before"
+            " changing it, and do not reuse buffers"
         )
 
 

@@ -26,18 +26,18 @@ class VersionChecks(ContractStore):
         statement.handle = statement.metadata.get_versioned_table_handle(
             statement.session, statement.name, version
         )
-        assert statement.handle is not None, "the table is there, and its version is not"
+        assert statement.handle is not None, "the table exists, but its version does not"
         former_rows = in_order(statement.rows())
         row_count = statement.metadata.row_count(statement.session, statement.handle)
         statement.handle = statement.metadata.get_table_handle(statement.session, statement.name)
         present = in_order(statement.rows())
         statement.rollback()
         assert same_rows(former_rows, filled_table.stored(filled_table.before)), (
-            "a former version has other rows than it had"
+            "an earlier version has different rows than it had"
         )
-        assert row_count in {None, len(former_rows)}, "row_count of a former version is another one"
+        assert row_count in {None, len(former_rows)}, "row_count of an earlier version has changed"
         assert same_rows(present, filled_table.expected(self.some_changes())), (
-            "the present version has other rows once a former one was looked up"
+            "the current version has different rows after an earlier one was looked up"
         )
 
     def test_a_former_version_becomes_the_table_again(self, filled_table: FilledTable) -> None:
@@ -47,7 +47,7 @@ class VersionChecks(ContractStore):
         statement = self._restoring(filled_table, before)
         filled_table.must_hold(self.some_changes(), "a reader sees a version that is not committed")
         statement.commit()
-        filled_table.must_be_unchanged("the version that was put back has other rows than it had")
+        filled_table.must_be_unchanged("the restored version has different rows than it had")
         self._restoring(filled_table, after).commit()
         filled_table.must_hold(self.some_changes())
         filled_table.must_have_left_nothing()
@@ -90,8 +90,8 @@ class VersionChecks(ContractStore):
         version = statement.metadata.get_table_version(statement.session, statement.handle)
         statement.rollback()
         if not keeps:
-            pytest.skip("keeps_versions = False: former versions are not kept")
-        assert version is not None, "get_table_version gave None of a table with rows"
+            pytest.skip("keeps_versions = False: earlier versions are not kept")
+        assert version is not None, "get_table_version returned None for a table with rows"
         return version
 
     def _restoring(

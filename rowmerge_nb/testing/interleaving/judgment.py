@@ -67,7 +67,7 @@ class _Result:
         serial = [_keys(rows) for rows in self.serial.values()]
         for key, count in counts.items():
             if count > max(1, *(keys[key] for keys in serial)):
-                return "doubled row", f"key {key!r} is there {count} times"
+                return "doubled row", f"key {key!r} exists {count} times"
         return None
 
     def lost_statement(self) -> tuple[str, str] | None:
@@ -75,7 +75,7 @@ class _Result:
             return None
         for side in self._committed:
             if self._left([side]) == self._order.rows:
-                about = f"both were committed, and what {NAMES[1 - side]} has changed is lost"
+                about = f"both were committed, but the change of {NAMES[1 - side]} is lost"
                 return "lost update", about
         return None
 
@@ -86,7 +86,7 @@ class _Result:
             return None
         return (
             "change of a statement that failed",
-            "what a statement has changed is there, and that statement failed",
+            "the change of a failed statement remains",
         )
 
     def differing_rows(self) -> tuple[str, str]:
@@ -94,10 +94,10 @@ class _Result:
         extra = Counter(self._order.rows) - Counter(self.expected)
         sentences = [
             *(f"row {row} is missing" for row in list(missing)[:1]),
-            *(f"row {row} must not be there" for row in list(extra)[:1]),
+            *(f"row {row} must not exist" for row in list(extra)[:1]),
         ]
         is_lost = missing and len(self._committed) == 2
-        label = "lost update" if is_lost else "rows that no serial order leaves"
+        label = "lost update" if is_lost else "rows that no serial order would leave"
         return label, "; ".join(sentences)
 
 

@@ -160,7 +160,7 @@ class Interleaving:
         run = len(self.orders)
         same = f", of which {run} differ" if run != self.tried else ""
         verdict = (
-            "each leaves what one statement after the other leaves"
+            "each leaves the result of a serial order"
             if not self.wrong
             else f"{len(self.wrong)} are wrong"
         )

@@ -153,10 +153,10 @@ class _Setup:
             except Exception as error:
                 message = message_of(error)
                 raise RowMergeError.unsupported(
-                    f"The table cannot be made: {message}",
+                    f"The table cannot be created: {message}",
                     hint=(
-                        "Give make_table=..., a function of connector, metadata and rows, or other"
-                        " columns and properties."
+                        "Pass make_table=..., a function of connector, metadata and"
+                        " rows, or other columns and properties."
                     ),
                 ) from error
             try:
@@ -247,7 +247,7 @@ class _Run:
             tuple(f"{side.code}: {side.failure}" if side.code else "" for side in self.sides),
             tuple(side.ledger for side in self.sides),
             kind=(
-                "call that never came back"
+                "call that never returned"
                 if self.hung
                 else "table that cannot be read"
                 if unread
@@ -369,10 +369,10 @@ def _existing_table(table: Any, origin: ReplayOrigin) -> SchemaTableName:
     )
     if not origin.is_own:
         raise RowMergeError(
-            "A table that is there already is not changed: of a connector that was given only"
-            " tables of its own are made",
+            "Existing tables are not changed: on a connector that you pass, only new"
+            " tables are created",
             code="INVALID_ARGUMENTS",
-            hint="Leave table out, or give what makes a connector.",
+            hint="Omit table, or pass a function that creates a connector.",
         )
     return SchemaTableName(*table_name.lower().split("."))
 
@@ -418,7 +418,7 @@ def _statement(statement: Any, name: str, columns: Mapping[str, str]) -> Asked:
             for column in new:
                 if column not in columns:
                     raise RowMergeError.invalid(
-                        f"{name} updates the column {column!r}, which the table has not",
+                        f"{name} updates the column {column!r}, which the table does not have",
                         hint=did_you_mean(str(column), columns)
                         or f"There are: {', '.join(columns)}.",
                     )
@@ -427,14 +427,15 @@ def _statement(statement: Any, name: str, columns: Mapping[str, str]) -> Asked:
         statement,
         name,
         callable,
-        "Changes, or a function that gives them for the rows that were read",
+        "Changes, or a function that returns them for the rows that were read",
     )
 
     def changes(rows: Sequence[Row]) -> Changes:
         result = function(rows)
         if not isinstance(result, Changes):
             raise RowMergeError.invalid(
-                f"{name} gave {type(result).__name__} for the rows of the table; it gives Changes",
+                f"{name} returned {type(result).__name__} for the rows of the table;"
+                " it must return Changes",
                 hint="Import Changes from rowmerge_nb.testing.contract.",
             )
         return result

@@ -103,7 +103,7 @@ def checked_bound(most_bytes: Any) -> int | None:
         return most_bytes
     raise RowMergeError.invalid(
         f"most_bytes is {most_bytes!r}; it is a positive number of bytes, or None",
-        hint="Leave most_bytes out, or pass a number such as 2_000_000_000.",
+        hint="Omit most_bytes, or pass a number such as 2_000_000_000.",
     )
 
 
@@ -160,7 +160,7 @@ def _packed_buffers(header: memoryview) -> list[tuple[int, int]]:
     vector = _target(header, buffers_at)
     count = struct.unpack_from("<I", header, vector)[0]
     if vector + 4 + 16 * count > len(header):
-        raise ValueError(f"{count} buffers are named in {len(header)} bytes")
+        raise ValueError(f"{count} buffers are declared in {len(header)} bytes")
     return list(struct.iter_unpack("<qq", header[vector + 4 : vector + 4 + 16 * count]))
 
 

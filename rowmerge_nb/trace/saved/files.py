@@ -68,10 +68,7 @@ class FileFormat:
         except RecursionError:
             wrong = "it is nested too deeply"
         except Exception as error:  # noqa: BLE001 - a hostile file has a reader raise anything
-            wrong = (
-                f"it is cut short or damaged, or is something else than {self.what}"
-                f" ({error_text(error)[:200]})"
-            )
+            wrong = f"it is truncated or damaged, or is not {self.what} ({error_text(error)[:200]})"
         raise RowMergeError.invalid(
             f"'{path}' cannot be opened as {self.what}: {wrong}",
             hint=f"Write one with {self.writer}; this version reads '{self.name}'.{more}",
@@ -93,9 +90,7 @@ class FileFormat:
         family = self.name[: self.name.rindex(" ")]
         other = next((name for name in names if name.startswith(family)), None)
         wrong = (
-            f"it is of the format '{other[:80]}'"
-            if other is not None
-            else f"it is something else than {self.what}"
+            f"it is of the format '{other[:80]}'" if other is not None else f"it is not {self.what}"
         )
         raise TraceSchemaError(path="$", wrong=wrong)
 
@@ -105,7 +100,7 @@ def checked_drawing(value: T, draw: Callable[[T], object]) -> T:
     try:
         draw(value)
     except Exception as error:
-        wrong = f"its parts do not go together: {error_text(error)[:200]}"
+        wrong = f"its parts do not match: {error_text(error)[:200]}"
         raise TraceSchemaError(path="$", wrong=wrong) from error
     return value
 
@@ -161,7 +156,7 @@ def _replace(path: Path, content: bytes) -> None:
     """
     path = path.resolve()
     if path.exists() and not path.is_file():
-        raise OSError(0, "Something else than a file is there")
+        raise OSError(0, "It exists and is not a file")
     number, name = mkstemp(dir=path.parent, prefix=f".{path.name[:100]}-")
     try:
         with os.fdopen(number, "wb") as file:

@@ -65,10 +65,7 @@ def _read(content: bytes) -> Record:
         if sum(entry.compress_size for entry in file.infolist()) > len(content):
             raise TraceSchemaError(
                 path="$",
-                wrong=(
-                    "its entries are larger together than the file, so that they lie over each"
-                    " other"
-                ),
+                wrong=("its entries together are larger than the file, so they overlap"),
             )
         return _record(file)
 
@@ -87,12 +84,14 @@ def _record(file: zipfile.ZipFile) -> Record:
                 or not text.isdecimal()
                 or len(text) > 9
             ):
-                raise TraceSchemaError(path=name[:80], wrong="nothing of this name belongs there")
+                raise TraceSchemaError(
+                    path=name[:80], wrong="no entry of this name is allowed there"
+                )
             pages += [
                 HandedPage(int(text), page) for page in _arrow(file, name, header.page_schema)
             ]
         elif name not in {HEADER, ROWS}:
-            raise TraceSchemaError(path=name[:80], wrong="nothing of this name belongs there")
+            raise TraceSchemaError(path=name[:80], wrong="no entry of this name is allowed there")
     rows = None
     if ROWS in names:
         read = _arrow(file, ROWS, header.schema)
@@ -132,20 +131,20 @@ def _check_header(header: Record) -> None:
             path="$.channels", wrong=f"{list(header.channels)} are not the channels of its pages"
         )
     if header.every < 1 or header.pages or header.rows is not None:
-        raise TraceSchemaError(path="$.every", wrong="its parts do not go together")
+        raise TraceSchemaError(path="$.every", wrong="its parts do not match")
 
 
 def _entry(file: zipfile.ZipFile, name: str) -> bytes:
     entries = [info for info in file.infolist() if info.filename == name]
     if len(entries) != 1:
         raise TraceSchemaError(
-            path=name, wrong="it is missing" if not entries else "it is there more than once"
+            path=name, wrong="it is missing" if not entries else "it occurs more than once"
         )
     if (
         entries[0].compress_type != zipfile.ZIP_STORED
         or entries[0].file_size != entries[0].compress_size
     ):
-        raise TraceSchemaError(path=name, wrong="it is compressed, as nothing in a record is")
+        raise TraceSchemaError(path=name, wrong="it is compressed, and records are not compressed")
     return file.read(entries[0])
 
 

@@ -163,7 +163,7 @@ def _dataclass(value: Any, cls: Any, path: str) -> Any:
         raise TraceSchemaError(path=f"{path}.{missing[0]}", wrong="it is missing")
     if strange := [name for name in content if name not in hints]:
         raise TraceSchemaError(
-            path=f"{path}.{strange[0][:80]}", wrong="nothing of this name belongs there"
+            path=f"{path}.{strange[0][:80]}", wrong="no entry of this name is allowed there"
         )
     return cls(
         **{name: _value(content[name], hint, f"{path}.{name}") for name, hint in hints.items()}
@@ -188,7 +188,7 @@ def _tuple(value: Any, arguments: tuple[Any, ...], path: str) -> tuple[Any, ...]
     annotations = [arguments[0]] * len(items) if arguments[-1] is Ellipsis else list(arguments)
     if len(annotations) != len(items):
         raise TraceSchemaError(
-            path, f"it has {len(items)} parts, and {len(annotations)} belong there"
+            path, f"it has {len(items)} parts, and {len(annotations)} are expected"
         )
     return tuple(
         _value(item, annotation, f"{path}[{i}]")
@@ -205,7 +205,7 @@ def _mapping(
             raise TraceSchemaError(path, "an entry is not a pair of key and value")
         key = read_key(item[0])
         if key in entries:
-            raise TraceSchemaError(path, f"key {key!r} is there twice")
+            raise TraceSchemaError(path, f"key {key!r} occurs twice")
         entries[key] = read(item[1], f"{path}[{key!r}]")
     return entries
 
@@ -349,7 +349,7 @@ def _check_plan(plan: tuple[NodeRecord, ...], path: str = "$.plan") -> None:
     for at, record in enumerate(plan):
         if record.id in positions:
             raise TraceSchemaError(
-                path=f"{path}[{at}].id", wrong=f"node {record.id!r} is there twice"
+                path=f"{path}[{at}].id", wrong=f"node {record.id!r} occurs twice"
             )
         positions[record.id] = at
         if isinstance(record.facts, QueryFacts):
@@ -360,7 +360,7 @@ def _check_plan(plan: tuple[NodeRecord, ...], path: str = "$.plan") -> None:
             if positions.get(source, -1) <= at or source in used:
                 raise TraceSchemaError(
                     path=f"{path}[{at}].sources[{i}]",
-                    wrong=f"{source!r} is not a node below it, and of it alone",
+                    wrong=f"{source!r} is not a node below it alone",
                 )
             used.add(source)
     if len(used) != max(len(positions) - 1, 0):

@@ -242,7 +242,7 @@ def test_a_column_whose_type_differs_from_the_file_is_reported(tmp_path: Path) -
             [("a", "bigint")],
             {"bucketed_by": ("a",)},
             "INVALID_TABLE_PROPERTY",
-            "do not go together",
+            "cannot be combined",
         ),
         (
             [("a", "decimal(3,1)")],

@@ -129,7 +129,7 @@ def test_more_files_of_a_bucket_than_hive_has_numbers_for_are_an_error(
         RowMergeError, match="more than 2 files for bucket 0 of the table"
     ) as caught:
         statement.finish()
-    assert "leave the option flow out" in (caught.value.hint or "")
+    assert "omit the option flow" in (caught.value.hint or "")
     statement.rollback()
     assert contents(store) == [A, B]
 
@@ -155,7 +155,7 @@ def test_null_and_odd_partition_values_are_read_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("value", ["", "__HIVE_DEFAULT_PARTITION__"])
 def test_a_partition_value_that_hive_takes_for_null_is_refused(tmp_path: Path, value: str) -> None:
     store = make_table(tmp_path, partitioned_by=("p",))
-    with pytest.raises(RowMergeError, match="cannot tell the partition value") as caught:
+    with pytest.raises(RowMergeError, match="cannot distinguish the partition value") as caught:
         merge(store, inserted((1, "a", value)))
     assert caught.value.code == "HIVE_INVALID_PARTITION_VALUE"
 
@@ -166,7 +166,7 @@ def test_a_day_that_no_folder_can_be_read_as_again_is_refused_and_leaves_the_tab
     kind: pa.DataType, year: int
 ) -> None:
     days = pa.array([(year - 1970) * 365, None, 0], pa.int32()).cast(pa.date32()).cast(kind)
-    with pytest.raises(RowMergeError, match="its year has not four digits") as caught:
+    with pytest.raises(RowMergeError, match="its year does not have four digits") as caught:
         values.group_by_partition([days], 3)
     assert caught.value.code == "HIVE_INVALID_PARTITION_VALUE"
     assert len(values.group_by_partition([days.slice(1)], 2)[0]) == 2
@@ -306,7 +306,7 @@ def test_files_of_a_failed_statement_make_room_for_the_record_of_its_end_on_a_fu
     def full(self: Any, number: int) -> bool:
         if room[0]:
             return abort(self, number)
-        msg = "The metastore does not answer: database or disk is full"
+        msg = "The metastore does not respond: database or disk is full"
         raise ConnectorError(msg, code="HIVE_METASTORE_ERROR")
 
     monkeypatch.setattr(type(store.metastore), "abort", full)

@@ -110,7 +110,7 @@ CONFLICTS: list[tuple[Callable[[IcebergConnector], None], str]] = [
     ),
     (evolve, "its columns were altered"),
     (repartition, "its partitioning was altered"),
-    (replace, "it was dropped, and another one has its name"),
+    (replace, "it was dropped, and another table has its name"),
     (lambda store: store.catalog.drop_table(("default", "t")), "it was dropped"),
 ]
 
@@ -140,15 +140,15 @@ def test_serializable_isolation_conflicts_with_rows_that_the_statement_would_hav
     insert(store, rows(3, 4))
     statement = deleting(store, 1)
     insert(store, rows(5))
-    refused(statement, "another commit added rows that the statement would have looked at")
+    refused(statement, "another commit added rows that the statement would have read")
     statement = deleting(store, 1)
     delete(store, 3)
-    refused(statement, "another commit deleted rows that the statement looked at")
+    refused(statement, "another commit deleted rows that the statement read")
     statement = deleting(store, 1)
     table(store).delete("id in (4, 5)")
     refused(
         statement,
-        "another commit removed data files that the statement looked at|another commit added rows",
+        "another commit removed data files that the statement read|another commit added rows",
     )
     # A MERGE with inserts only would have read them too.
     statement = deleting(store, insert=9)
@@ -553,7 +553,7 @@ def test_a_full_disk_of_the_embedded_catalog_is_reported_briefly(tmp_path: Path)
         error.message
         == "Iceberg's catalog could not commit to table 'default.t': database or disk is full"
     )
-    assert str(error.hint).startswith("Make room on its disk")
+    assert str(error.hint).startswith("Free space on its disk")
     statement.rollback()
     catalog.execute("DROP TRIGGER full")
     catalog.close()
@@ -721,7 +721,7 @@ def test_a_new_table_appears_with_its_rows_or_not_at_all(tmp_path: Path) -> None
         )
     statements[0].commit()
     with pytest.raises(
-        ConnectorError, match=r"TRANSACTION_CONFLICT: .*another table of this name was made"
+        ConnectorError, match=r"TRANSACTION_CONFLICT: .*another table of this name was created"
     ):
         statements[1].commit()
 

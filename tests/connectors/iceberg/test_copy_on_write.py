@@ -137,7 +137,7 @@ def test_a_file_that_two_writers_rewrite_is_an_error(tmp_path: Path) -> None:
     known = statement.ids()
     for key in (1, 2):
         statement.stage([(DELETE, known[key], None, None, None)])
-    with pytest.raises(ConnectorError, match="Two writers have rewritten one file"):
+    with pytest.raises(ConnectorError, match="Two writers rewrote one file"):
         statement.finish()
     statement.rollback()
     assert contents(store) == before
@@ -149,7 +149,7 @@ def test_a_row_that_a_file_does_not_have_is_an_error(tmp_path: Path) -> None:
     statement = Statement(store)
     statement.begin_merge()
     sink = statement.sink([(DELETE, {"file": 0, "position": 77}, None, None, None)])
-    with pytest.raises(ValueError, match="at positions 77 to 77, and the file has 0 of them"):
+    with pytest.raises(ValueError, match="at positions 77 to 77, but the file has 0 of them"):
         sink.finish()
     sink.abort()
     statement.rollback()

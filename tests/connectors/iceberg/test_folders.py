@@ -339,7 +339,7 @@ def test_a_location_that_programs_resolve_differently_is_refused(
 def test_an_inaccessible_location_is_reported(tmp_path: Path, location: str) -> None:
     with closing(make_table(tmp_path)) as store:
         with pytest.raises(
-            AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* cannot be looked at"
+            AnalysisError, match=r"ICEBERG_FILESYSTEM_ERROR: Location .* cannot be read"
         ) as refused:
             begin_creation(store, location=location)
         assert refused.value.properties == ("location",)

@@ -108,7 +108,7 @@ def test_expiry_leaves_files_that_are_not_in_the_tables_own_folder(
     outcome = execute(store, "EXPIRE_SNAPSHOTS")
     assert precious.exists()
     assert outcome.metrics["left_files_count"] == 1
-    assert f"1 file was left (not in a folder of the table's own): {precious}" in outcome.notices
+    assert f"1 file was left (not in the table's own folder): {precious}" in outcome.notices
 
 
 def test_expiry_does_not_follow_a_link_out_of_the_tables_folder(

@@ -201,17 +201,17 @@ SCHEMA = Schema(
         (
             pa.array([[b"abcd"]], pa.list_(pa.binary(4))),
             "xs",
-            r"written as FIXED_LEN_BYTE_ARRAY\(4\), and Iceberg has .*\(3\) for it",
+            r"written as FIXED_LEN_BYTE_ARRAY\(4\), but Iceberg has .*\(3\) for it",
         ),
         (
             pa.array([Decimal(1)], pa.decimal128(9, 0)),
             "n",
-            r"Column 'n' .* FIXED_LEN_BYTE_ARRAY\(4\), and Iceberg has INT32 for it",
+            r"Column 'n' .* FIXED_LEN_BYTE_ARRAY\(4\), but Iceberg has INT32 for it",
         ),
         (
             pa.array([1], pa.int64()),
             "m",
-            r"Column 'm' of file 'f' was written as INT64, and Iceberg has no column for it",
+            r"Column 'm' of file 'f' was written as INT64, but Iceberg has no column for it",
         ),
     ],
 )

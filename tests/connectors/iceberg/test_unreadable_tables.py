@@ -119,7 +119,7 @@ def test_an_unreadable_table_does_not_prevent_the_cleaning_of_others(
     DAMAGES[damage](store)
     assert [orphan.name for orphan in store.orphans()] == [f"file://{good}"]
     [problem] = store.orphan_problems()
-    assert problem.startswith("Table 'default.bad' and its files were left out: ")
+    assert problem.startswith("Table 'default.bad' and its files were skipped: ")
     [found] = orphans_of({"lake": store}, remove=True)
     assert [orphan.name for orphan in found.orphans] == [f"file://{good}"]
     assert problem in found.problem
@@ -156,7 +156,7 @@ def test_procedures_of_other_tables_report_skipped_tables(
     DAMAGES[damage](store)
     outcome = execute(store, "REMOVE_ORPHAN_FILES")
     assert any(
-        notice.startswith("Table 'default.bad' and its files were left out: ")
+        notice.startswith("Table 'default.bad' and its files were skipped: ")
         for notice in outcome.notices
     )
     assert not good.exists()

@@ -314,7 +314,7 @@ def test_a_statement_that_read_a_table_restored_meanwhile_is_refused(store: Any)
     restoring(store, store.first).commit()
     error = refused(statement)
     assert error.code == "TRANSACTION_CONFLICT"
-    assert "it was put back to an earlier snapshot" in error.message
+    assert "it was rolled back to an earlier snapshot" in error.message
     assert contents(store) == [(1, "a", "x"), (2, "a", "x")]
 
 

@@ -371,11 +371,11 @@ def test_types_without_a_counterpart_become_the_next_wider_one_and_others_are_re
         ({"partitioning": ("bucket(nix, 4)",)}, "Table property 'partitioning' names column 'nix'"),
         (
             {"partitioning": ("day(v)",)},
-            "Table property 'partitioning': day.v. cannot be computed of a column of type varchar",
+            "Table property 'partitioning': day.v. cannot be computed for a column of type varchar",
         ),
         (
             {"partitioning": ("bucket(id, 2)", "bucket(id, 4)")},
-            "two transforms make a partition field 'id_bucket'",
+            "two transforms create a partition field 'id_bucket'",
         ),
         (
             {"location": "s3://lake/a#b"},
@@ -472,7 +472,7 @@ def test_names_are_found_in_any_case_and_two_equal_ones_are_refused(tmp_path: Pa
     store.catalog.create_table(("Shop", "ORDERS"), table_schema())
     with pytest.raises(
         ConnectorError,
-        match="AMBIGUOUS_NAME: Iceberg tables ORDERS, Orders of schema 'Shop' differ in case only",
+        match="AMBIGUOUS_NAME: Iceberg tables ORDERS, Orders of schema 'Shop' differ only in case",
     ):
         Statement(store, name)
 
@@ -548,7 +548,8 @@ def test_a_table_is_adopted_by_its_metadata_file(tmp_path: Path) -> None:
     with pytest.raises(ConnectorError, match="SCHEMA_NOT_FOUND: Schema 'nix' does not exist"):
         other.register_table("nix", "t", place)
     with pytest.raises(
-        ConnectorError, match=r"ICEBERG_INVALID_METADATA: '/nix.metadata.json' is no metadata file"
+        ConnectorError,
+        match=r"ICEBERG_INVALID_METADATA: '/nix.metadata.json' is not a metadata file",
     ):
         other.register_table("default", "u", "/nix.metadata.json")
     statement = Statement(other)

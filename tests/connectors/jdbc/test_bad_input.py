@@ -51,7 +51,7 @@ def test_a_database_file_that_cannot_grow_is_reported_and_stays_unchanged(
     assert "database or disk is full" in error.message
     assert "main.shelf" in error.message
     assert "shop's.db" in error.message
-    assert "Make room" in str(error.hint)
+    assert "Free space" in str(error.hint)
     assert content(lite) == [(1, "a")]
     assert lite.leftovers() == []
     merge(lite, "shelf", [(1, "later", 3, 1)])
@@ -78,7 +78,7 @@ def test_a_full_disk_under_the_staged_rows_is_reported(lite: Database, monkeypat
     sink.abort()
     assert "No space left on device" in caught.value.message
     assert caught.value.code == "GENERIC_INSUFFICIENT_RESOURCES"
-    assert "Make room on the disk" in str(caught.value.hint)
+    assert "Free space on the disk" in str(caught.value.hint)
     statement.rollback()
     assert lite.leftovers() == []
     assert content(lite) == [(1, "a")]
@@ -158,7 +158,7 @@ def test_a_full_disk_of_the_server_is_reported_and_the_table_stays_unchanged(
     assert error.code == "GENERIC_INSUFFICIENT_RESOURCES"
     assert "No space left on device" in error.message
     assert "PostgreSQL at host=" in error.message
-    assert "Make room on the server's disk" in str(error.hint)
+    assert "Free space on the server's disk" in str(error.hint)
     assert tiny.leftovers() == []
     assert content(tiny) == [(1, "a")]
     merge(tiny, "shelf", [(1, "later", 3, 1)])
@@ -211,7 +211,7 @@ def test_a_server_without_free_connections_is_reported(pg: Database, postgresql:
         PostgresConnector(postgresql.replace("user=postgres", "user=lone")).store.connect
     )
     pg.sql("DROP ROLE lone")
-    assert "takes no more connections" in error.message
+    assert "accepts no more connections" in error.message
     assert "max_connections" in str(error.hint)
 
 

@@ -466,15 +466,13 @@ def test_defaults_filled_by_the_database_are_not_reported(stock: Engine) -> None
     error = failing(stock, f"{insert} RETURNING id, qty", dialect="extended")
     assert error.code == "NOT_SUPPORTED"
     assert (
-        error.message
-        == "RETURNING cannot return column 'qty': the store itself fills what the INSERT leaves out"
+        error.message == "RETURNING cannot return column 'qty': the store itself fills the columns"
+        " that the INSERT omits"
     )
     result = stock.run(f"{insert} RETURNING id", dialect="extended", verify="duckdb", check=True)
     assert result.table.to_pydict() == {"id": [2]}
-    assert "the store itself fills column 'qty', which the INSERT leaves out" in str(
-        result.verification
-    )
-    assert "the store itself fills column 'qty', which the INSERT leaves out" in " ".join(
+    assert "the store itself fills column 'qty', which the INSERT omits" in str(result.verification)
+    assert "the store itself fills column 'qty', which the INSERT omits" in " ".join(
         str(result).split()
     )
     assert (
@@ -491,8 +489,8 @@ def test_defaults_filled_by_the_database_for_the_insert_of_a_merge_are_not_repor
         error = failing(stock, f"{merge} RETURNING {returned}", dialect="extended")
         assert (error.code, error.changed) == ("NOT_SUPPORTED", False)
         assert (
-            error.message
-            == "RETURNING cannot return column 'code': the store itself fills what the INSERT leaves out"
+            error.message == "RETURNING cannot return column 'code': the store itself fills the"
+            " columns that the INSERT omits"
         )
     assert database.rows(STOCK) == [(1, 5, "a", "b")]
     result = stock.run(
@@ -502,10 +500,10 @@ def test_defaults_filled_by_the_database_for_the_insert_of_a_merge_are_not_repor
         "{'id': 1, 'qty': 6, 'code': 'b'}",
         "{'id': 2, 'qty': None, 'code': None}",
     ]
-    assert "the store itself fills column 'code', which the INSERT leaves out" in str(
+    assert "the store itself fills column 'code', which the INSERT omits" in str(
         result.verification
     )
-    assert "the store itself fills column 'code', which the INSERT leaves out" in " ".join(
+    assert "the store itself fills column 'code', which the INSERT omits" in " ".join(
         str(result).split()
     )
     named = "MERGE INTO stock t USING (VALUES 1, 3) AS s (id) ON t.id = s.id WHEN NOT MATCHED THEN INSERT (id, code) VALUES (s.id, 'n') RETURNING t.*"
@@ -535,4 +533,4 @@ def test_an_invalid_value_of_a_column_is_reported_with_the_next_step(
     )
     with pytest.raises(RowMergeError, match=r"'attic' \(text\), which is no bigint") as caught:
         engine.run(statement)
-    assert caught.value.hint == "Correct the value, or declare the column otherwise."
+    assert caught.value.hint == "Correct the value, or declare the column differently."

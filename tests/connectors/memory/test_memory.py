@@ -249,9 +249,9 @@ def test_the_row_id_of_a_bucketed_table_leads_to_the_bucket_of_its_row() -> None
     [
         ({"paradigm": "COPY"}, "'COPY' is not a row change paradigm"),
         ({"partitioned_by": ("nope",)}, "names column 'nope'"),
-        ({"bucketed_by": ("id",)}, "do not go together"),
-        ({"bucket_count": 3}, "do not go together"),
-        ({"bucketed_by": ("id",), "bucket_count": 0}, "do not go together"),
+        ({"bucketed_by": ("id",)}, "cannot be combined"),
+        ({"bucket_count": 3}, "cannot be combined"),
+        ({"bucketed_by": ("id",), "bucket_count": 0}, "cannot be combined"),
         ({"sorted_by": ("id",)}, "'sorted_by' does not exist"),
     ],
 )

@@ -66,7 +66,8 @@ def test_only_the_configured_number_of_former_versions_is_kept() -> None:
     insert(made, *range(1, 6))
     assert made.versions(NAME) == (4, 5, 6)
     with pytest.raises(
-        RowMergeError, match=r"Version 3 of table 'default[.]t' is not kept; there are \[4, 5, 6\]"
+        RowMergeError,
+        match=r"Version 3 of table 'default[.]t' is not retained; available are \[4, 5, 6\]",
     ):
         asked(made, ConnectorTableVersion(3))
 

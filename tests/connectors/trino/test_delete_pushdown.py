@@ -56,7 +56,7 @@ def test_a_row_count_unknown_to_the_plugin_is_none(engine):
 @pytest.mark.parametrize(
     ("where", "reason"),
     [
-        ("id = 2", "does not take its condition"),
+        ("id = 2", "does not accept its condition"),
         ("id + 1 = 3", "more than ranges and lists of constants"),
         ("part_name = 'b' AND id % 2 = 0", "more than ranges and lists of constants"),
     ],

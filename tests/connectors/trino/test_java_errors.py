@@ -130,7 +130,7 @@ def test_an_exception_in_a_task_is_in_report_explorer_and_saved_trace(spark, tmp
     assert "Caused by: java.io.IOException: disk on fire" in str(error.__cause__)
     text = str(error.result)
     assert "IcebergMergeSink.java, line 171, in" in text
-    assert "The page that it was given: 2 rows" in text
+    assert "The page that it received: 2 rows" in text
     html = error.result._repr_mimebundle_()["text/html"]
     assert "<summary>The whole stack: 11 lines</summary>" in html
     assert "Failed to &lt;write&gt;" in html

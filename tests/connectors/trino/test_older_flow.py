@@ -132,9 +132,7 @@ def test_the_machinery_of_merge_is_refused_with_the_version_that_began_it(
     shop: Callable[..., rm.Engine], sql: str
 ) -> None:
     engine = shop(greeting=OLDER)
-    with pytest.raises(
-        ConnectorError, match=r"Trino 380, and MERGE .* came with Trino 393"
-    ) as info:
+    with pytest.raises(ConnectorError, match=r"Trino 380, but MERGE came with Trino 393") as info:
         engine.run(sql)
     assert info.value.code == "NOT_SUPPORTED"
     assert "flow='updatable'" in (info.value.hint or "")

@@ -58,7 +58,7 @@ def test_a_merge_changes_the_rows_in_both_paradigms_with_and_without_buckets(
     shelf.fill(properties)
     result = shelf.merge(era=era, check=True)
     assert result.counts == {"INSERT": 1, "UPDATE": 1, "DELETE": 1, "none": 0}
-    assert "Read back: the store holds the 4 rows that it must." in str(result)
+    assert "Read back: the store holds the expected 4 rows." in str(result)
     assert shelf.rows() == AFTER
 
 

@@ -247,7 +247,7 @@ def test_a_delete_of_whole_partitions_is_executed_by_icebergs_plugin(iceberg):
         assert rows(engine, "SELECT id FROM ice.shop.parts ORDER BY id") == [(1,), (3,)]
         by_sink = engine.run("DELETE FROM ice.shop.parts WHERE id = 1", delete_pushdown=True)
         assert "finish_merge" in [call.method for call in by_sink.trace.calls]
-        assert "does not take its condition" in by_sink.trace.notices[-1].message
+        assert "does not accept its condition" in by_sink.trace.notices[-1].message
         all_rows = engine.run("DELETE FROM ice.shop.parts", delete_pushdown=True)
         assert all_rows.trace.calls[1].method == "execute_delete"
         assert rows(engine, "SELECT count(*) FROM ice.shop.parts") == [(0,)]

@@ -135,7 +135,7 @@ def test_another_rule_ends_a_statement_with_the_error_of_a_run(engine: Engine) -
     assert failed.value.hint.startswith(refused.error.hint or "?")
     assert (refused.committed, refused.count, refused.writers) == (False, None, ())
     assert failed.value.result is not None
-    assert "no page back" in variants_of(failed.value.result.trace).why
+    assert "returns no page" in variants_of(failed.value.result.trace).why
 
 
 def test_a_saved_trace_has_all_of_it(engine: Engine, tmp_path: Path) -> None:
@@ -153,10 +153,10 @@ def test_an_underivable_variant_names_the_reason(engine: Engine) -> None:
     assert pages is not None
     off = run(engine, MERGE.format(t="placed"), trace="off")
     for changed, why in (
-        (off, "has not all rows"),
-        (with_parts(trace, samples={"pages": replace(pages, complete=False)}), "has not all rows"),
-        (with_parts(trace, samples={"pages": replace(pages, tasks=())}), "has not all rows"),
-        (replace(trace, count=7), "is not what the run has recorded"),
+        (off, "lacks rows"),
+        (with_parts(trace, samples={"pages": replace(pages, complete=False)}), "lacks rows"),
+        (with_parts(trace, samples={"pages": replace(pages, tasks=())}), "lacks rows"),
+        (replace(trace, count=7), "differs from what the run recorded"),
         (
             with_parts(
                 trace,
@@ -164,7 +164,7 @@ def test_an_underivable_variant_names_the_reason(engine: Engine) -> None:
                     "pages": replace(pages, writers=(1 - pages.writers[0], *pages.writers[1:]))
                 },
             ),
-            "is not what the run has recorded",
+            "differs from what the run recorded",
         ),
         (replace(trace, state=StatementState.FAILED), "It failed"),
         (

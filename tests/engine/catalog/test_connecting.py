@@ -82,7 +82,9 @@ def test_the_stores_of_the_package_are_connected_by_their_names(engine, tmp_path
 def test_an_identical_connection_changes_nothing_and_another_one_is_an_error(engine, tmp_path):
     first = engine.connect("memory", name="m", keep_versions=2)
     assert engine.connect("memory", name="M", keep_versions=2) is first
-    with pytest.raises(ConnectorError, match=r"already: memory\. Choose another name, such as m2"):
+    with pytest.raises(
+        ConnectorError, match=r"already exists: memory\. Choose another name, such as m2"
+    ):
         engine.connect("memory", name="m", keep_versions=3)
     engine.add_catalog("mine", MemoryConnector())
     with pytest.raises(ConnectorError) as caught:
@@ -105,10 +107,10 @@ def test_an_identical_connection_changes_nothing_and_another_one_is_an_error(eng
         ("sqlite", {"path": 5}, "path = 5 is of type int", "Give a path"),
         ("sqlite", {"path": "a", "create": "yes"}, "create = 'yes' is of type str", "true or false"),
         ("memory", {"keep_versions": True}, "keep_versions = True is", "a whole number"),
-        ("memory", {"location": "x"}, "'x' stands behind the store memory", "keep_versions"),
+        ("memory", {"location": "x"}, "'x' follows the store memory", "keep_versions"),
         ("memory", {"name": " "}, "name = ' ' is not possible", "the name of a catalog"),
         ("memory", {"location": 7}, "location = 7 is of type int", "Give a path"),
-        ("iceberg", {"location": "w", "warehouse": "w"}, "'warehouse' .* is there twice", "once"),
+        ("iceberg", {"location": "w", "warehouse": "w"}, "'warehouse' .* is given twice", "once"),
         ("iceberg", {"warehouse": "w", "properties": {"a": 1}}, "a value of properties", "texts"),
         ("sqlite", {"path": "no/such.db"}, "There is no file", "create=true"),
         ("iceberg", {"warehouse": "no"}, "There is no folder", "create=true"),

@@ -133,7 +133,7 @@ def test_an_unreadable_table_is_listed_without_columns(
     ) == [("few",)]
 
 
-NOTHING = "Nothing can be made in schema 'information_schema': the engine makes its tables"
+NOTHING = "Nothing can be created in schema 'information_schema': the engine provides its tables"
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,8 @@ def test_a_store_without_versions_is_reported_as_such(engine: Engine, table: str
         assert caught.value.code == "NOT_SUPPORTED"
         assert (
             caught.value.hint
-            == "Leave FOR ... AS OF out: only tables in memory and of Iceberg can be read as they were."
+            == "Remove FOR ... AS OF: only earlier versions of tables in memory and of"
+            " Iceberg can be read."
         )
         assert caught.value.column == (column or sql.rindex(table) + 1)
 

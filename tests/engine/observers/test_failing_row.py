@@ -131,7 +131,7 @@ def test_a_condition_of_on_over_both_sides_names_no_row(engine: Engine) -> None:
     assert error.code == "DIVISION_BY_ZERO"
     assert (
         error.hint
-        == "It happened in the ON condition. NULLIF(divisor, 0) makes the quotient NULL instead."
+        == "It happened in the ON condition. With NULLIF(divisor, 0), the quotient is NULL."
     )
 
 

@@ -60,12 +60,18 @@ def sentences(engine: Engine, merge: str, **options: Any) -> list[str]:
         (
             "'Dave'",
             "t.k = s.k AND t.v > 3",
-            "Source row 0 ('Dave'): the key is there, in target row 'Dave', but t.v > 3 is false for it.",
+            (
+                "Source row 0 ('Dave'): the key exists, in target row 'Dave', but t.v > 3"
+                " is false for it."
+            ),
         ),
         (
             "'Dave'",
             "t.k = s.k AND t.v > CAST(NULL AS integer)",
-            "Source row 0 ('Dave'): the key is there, in target row 'Dave', but t.v > CAST(NULL AS integer) is unknown for it.",
+            (
+                "Source row 0 ('Dave'): the key exists, in target row 'Dave', but t.v >"
+                " CAST(NULL AS integer) is unknown for it."
+            ),
         ),
         (
             "'Dave'",
@@ -98,12 +104,15 @@ def test_nothing_is_searched_without_a_near_key_at_a_glance_unless_requested(
 ) -> None:
     statement = f"MERGE INTO t USING (VALUES ('nobody', 9)) AS s (k, v) ON t.k = s.k {KEEPS}"
     assert sentences(engine, statement, near=True) == [
-        "Source row 0 ('nobody'): no key of the target is near, that is the same but for blanks, case, writing or one letter."
+        (
+            "Source row 0 ('nobody'): no key of the target is near, that is, the same"
+            " except for blanks, case, notation or one letter."
+        )
     ]
     monkeypatch.setattr(near_module, "near_keys", lambda *_: pytest.fail("it was searched"))
     result = engine.run(statement, rehearse=True)
     assert str(result.near()).startswith(
-        "No source row without a partner has a key that a target row has written otherwise"
+        "No unmatched source row has a key that differs from a target key only in spelling"
     )
     assert "With near=True" in str(result.near(k="nobody"))
 
@@ -160,7 +169,7 @@ def test_many_mistakes_are_summarized_in_a_few_lines(engine: Engine) -> None:
     assert len(near) == 6
     assert (
         near[-1]
-        == "Near miss: 3 more rows of the source are near to a key of the target: result.near()"
+        == "Near miss: 3 more rows of the source are near a key of the target: result.near()"
     )
 
 
@@ -191,7 +200,7 @@ def test_rows_are_picked_by_their_number_and_by_values(engine: Engine, tmp_path:
         ({"kk": 1}, "Neither side has a column 'kk'. Did you mean 'k'?"),
         (
             {"source_row": 77},
-            "None of the 1 source row without a partner that the trace holds is source row 77",
+            "No unmatched row among the 1 source row in the trace is source row 77",
         ),
         ({"k": "zz"}, "is k = 'zz'"),
     ],
@@ -235,23 +244,29 @@ def test_nothing_is_searched_if_every_row_has_a_partner(engine: Engine) -> None:
     [
         (
             "t.v > s.v",
-            "ON demands of no key of the target that it equals one of the source, so no key is nearer than another.",
+            (
+                "ON has no equality between a key of the target and a key of the source,"
+                " so no key is nearer than another."
+            ),
         ),
         (
             "CAST(t.v AS double) = CAST(s.v AS double)",
-            "ON compares keys of type double, of which the nearest are not looked for.",
+            "ON compares keys of type double, for which the nearest are not searched.",
         ),
         (
             "t.v = 77e0",
-            "ON demands of no key of the target that it equals one of the source, so no key is nearer than another.",
+            (
+                "ON has no equality between a key of the target and a key of the source,"
+                " so no key is nearer than another."
+            ),
         ),
         (
             "ARRAY[t.v] = ARRAY[s.v]",
-            "ON compares keys of type array(integer), of which the nearest are not looked for.",
+            "ON compares keys of type array(integer), for which the nearest are not searched.",
         ),
         (
             "t.k = s.k AND t.v = (SELECT max(v) FROM t)",
-            "The nearest keys are not known: ON has a subquery",
+            "The nearest keys are unknown: ON has a subquery",
         ),
         ("reverse(t.k) = s.k", ""),
     ],
@@ -287,8 +302,8 @@ def test_a_double_that_is_compared_is_another_condition_and_nan_is_equal_to_noth
     assert sentences(engine, f"MERGE INTO d t USING {source} ON t.k = s.k AND t.v = s.v {KEEPS}")[
         :2
     ] == [
-        "Source row 0 ('a'): the key is there, in target row 'a', but t.v = s.v is false for it.",
-        "Source row 1 ('b'): the key is there, in target row 'b', but t.v = s.v is false for it.",
+        "Source row 0 ('a'): the key exists, in target row 'a', but t.v = s.v is false for it.",
+        "Source row 1 ('b'): the key exists, in target row 'b', but t.v = s.v is false for it.",
     ]
 
 
@@ -343,11 +358,12 @@ def test_large_tables_are_searched_on_request(spark: Any) -> None:
         rehearse=True,
         near=True,
     )
-    assert "may have other rows each time" in str(result.near())
+    assert "may return different rows each time" in str(result.near())
     bounded = engine.run(merge.format("rows"), namespace={"rows": rows}, rehearse=True, near=5_000)
     assert (
         str(bounded.near())
-        == "The target has more than 5,000 rows, and so many are looked at. near=10000 looks at twice as many."
+        == "The target has more than 5,000 rows, and only that many are searched. "
+        " near=10000 searches twice as many."
     )
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):
         bounded.near(source_row=1)
@@ -361,7 +377,7 @@ def test_a_source_that_may_be_another_each_time_is_not_read_again(spark: Any) ->
     merge = (
         f"MERGE INTO t USING (SELECT k || ' ' AS k, random() AS v FROM t) s ON t.k = s.k {KEEPS}"
     )
-    assert "may have other rows each time" in str(
+    assert "may return different rows each time" in str(
         engine.run(merge, rehearse=True, near=True, trace="off").near()
     )
 
@@ -411,7 +427,7 @@ def test_an_answer_about_one_row_is_there_when_nothing_is_near(
     result = engine.run(
         merge.format("(VALUES ('Dave', 1), ('Xaver', 900)) AS s (k, v)"), rehearse=True
     )
-    assert str(result.near(v=900)).startswith("No source row without a partner has a key that")
+    assert str(result.near(v=900)).startswith("No unmatched source row has a key that")
     empty = engine.run(merge.format("(SELECT k, v FROM t WHERE false) AS s"), rehearse=True)
     assert str(empty.near()) == "Every row of the source has a partner."
 
@@ -419,5 +435,5 @@ def test_an_answer_about_one_row_is_there_when_nothing_is_near(
 def test_a_target_row_that_nothing_is_near_to_gets_the_reason(engine: Engine) -> None:
     merge = f"MERGE INTO t USING (VALUES ('Dave ', 1)) AS s (k, v) ON t.k = s.k {KEEPS}"
     result = engine.run(f"{merge} WHEN NOT MATCHED BY SOURCE THEN DELETE", rehearse=True)
-    with pytest.raises(RowMergeError, match="only if a source row is near to it"):
+    with pytest.raises(RowMergeError, match="only if a source row is near it"):
         result.near(k="Zoe")

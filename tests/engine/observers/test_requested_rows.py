@@ -101,7 +101,7 @@ def test_updates_and_deletes_explain_rows_selected_by_where(engine: Engine) -> N
     assert str(delete.why(s="c")).splitlines()[1] == "  WHERE is true: id = 3 (t.id = 3)."
     with pytest.raises(
         RowMergeError,
-        match=r"None of the 1 row that took part is id = 1.* Rows that WHERE has not chosen",
+        match=r"None of the 1 row that took part is id = 1.* Rows that WHERE has not selected",
     ):
         delete.why(id=1)
 
@@ -132,7 +132,7 @@ def test_unmatched_target_rows_are_found_unchanged(engine: Engine, catalog: str,
     engine.run(f"UPDATE {table} SET n = 77")
     assert str(result.why(s="z")).splitlines() == [
         "Target row (9, 9, z): no clause fired",
-        "  No row of the source has it for a partner.",
+        "  No source row matches it.",
         "  No clause fires, so the row does nothing.",
     ]
     # A joined row is reported as such, once.
@@ -159,7 +159,8 @@ def test_rows_of_a_hive_table_are_looked_up_until_they_are_compacted_with_later_
     engine.run("CALL hive.system.remove_obsolete('default', 't')")
     with pytest.raises(
         RowMergeError,
-        match="NOT_SUPPORTED: The rows that this MERGE had cannot be read any more: Not enough history",
+        match="NOT_SUPPORTED: The rows that this MERGE had can no longer be read: Not"
+        " enough history",
     ) as caught:
         told()
     assert "--why" in (caught.value.hint or "")
@@ -192,7 +193,7 @@ def test_an_expired_version_suggests_a_request_with_the_run(engine: Engine) -> N
     assert result.again is not None
     result.again = replace(result.again, trace=result.trace)
     with pytest.raises(
-        RowMergeError, match="NOT_SUPPORTED: The rows that this MERGE had cannot be read any more"
+        RowMergeError, match="NOT_SUPPORTED: The rows that this MERGE had can no longer be read"
     ) as caught:
         result.why(id=1)
     assert "--why" in (caught.value.hint or "")
@@ -272,7 +273,7 @@ def test_a_source_that_may_have_other_rows_is_not_read_again(engine: Engine, spa
     )
     assert result.trace.samples.requested_rows is not None
     assert result.trace.samples.requested_rows.problem == requested_rows.UNREPEATABLE
-    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: The source may have other rows"):
+    with pytest.raises(RowMergeError, match="NOT_SUPPORTED: The source may return different rows"):
         result.why(id=1)
 
 
@@ -290,7 +291,7 @@ def test_an_explanation_that_fails_does_not_fail_the_statement(
     assert result.trace.samples.requested_rows is not None
     assert (
         result.trace.samples.requested_rows.problem
-        == "They could not be read once more: OSError: no rows today."
+        == "They could not be read again: OSError: no rows today."
     )
     assert result.count == 2
 
@@ -298,7 +299,7 @@ def test_an_explanation_that_fails_does_not_fail_the_statement(
 def test_the_older_flow_refuses_and_other_statements_have_no_such_rows(engine: Engine) -> None:
     table = filled(engine)
     with pytest.raises(
-        RowMergeError, match="NOT_SUPPORTED: Rows cannot be asked for with the older flow"
+        RowMergeError, match="NOT_SUPPORTED: Rows cannot be requested with the older flow"
     ):
         engine.run(f"UPDATE {table} SET n = 1", flow="updatable", why="id = 1")
     assert engine.run(f"SELECT * FROM {table}", why="id = 1").trace.samples.requested_rows is None

@@ -112,7 +112,7 @@ def test_rows_of_no_source_and_rows_that_do_nothing_on_purpose(engine: Engine) -
         [("not applicable", []), ("false", ["n > 6"]), ("fires", ["s IS NULL"])],
         [("not applicable", []), ("fires", ["n > 6"]), ("not reached", [])],
     ]
-    assert "No row of the source has it for a partner." in str(result.why(id=3))
+    assert "No source row matches it." in str(result.why(id=3))
 
 
 @pytest.mark.parametrize("flow", ["merge", "updatable"])
@@ -222,15 +222,15 @@ def test_a_trace_without_journeys_names_the_reason_and_the_remedy(engine: Engine
     for result, said in (
         (
             failed.value.result,
-            "This UPDATE failed (DIVISION_BY_ZERO) before its rows were handed back",
+            "This UPDATE failed (DIVISION_BY_ZERO) before its rows were returned",
         ),
         (
             planned,
-            "This UPDATE was planned and not begun, so no rows were joined. rehearse=True runs it",
+            "This UPDATE was planned but not run, so no rows were joined. rehearse=True runs it",
         ),
         (
             engine.run("DELETE FROM quotients WHERE n = 5"),
-            "This DELETE had no rows to do anything about",
+            "This DELETE had no rows to process",
         ),
         (
             engine.run("SELECT 1"),
@@ -361,5 +361,5 @@ def test_a_statement_without_joined_rows_is_reported_as_such(engine: Engine) -> 
         "MERGE INTO t USING (SELECT 1 AS id WHERE false) AS q ON t.id = q.id WHEN MATCHED THEN DELETE"
     )
     for ask in (result.why, result.quiz, result.explore, result.journeys):
-        with pytest.raises(RowMergeError, match="had no rows to do anything about"):
+        with pytest.raises(RowMergeError, match="had no rows to process"):
             ask()

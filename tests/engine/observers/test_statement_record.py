@@ -147,7 +147,7 @@ def test_a_bound_of_bytes_keeps_the_first_pages_and_reports_omitted_ones(engine:
     sampled = engine.run("UPDATE many SET v = v || '?'", record=True, record_every=1_000).record()
     assert (sampled.every, sampled.page_rows) == (1_000, 100)
     done = replay(sampled, MemoryConnector)
-    assert "The record is a sample: of 1000 rows one was kept" in done.notices
+    assert "The record is a sample: one row of 1000 was kept" in done.notices
     assert not done.failed, done
 
 
@@ -189,7 +189,7 @@ def test_rows_that_cannot_be_read_again_do_not_fail_the_statement(
     ("options", "message"),
     [
         ({"record": 7}, "record = 7"),
-        ({"record": "a\0b"}, "has no zero byte"),
+        ({"record": "a\0b"}, "without zero bytes"),
         ({"record": True, "record_bytes": 0}, "record_bytes = 0 is not possible"),
         ({"record": True, "record_every": 1.5}, "record_every = 1.5 is not possible"),
         ({"recod": True}, "Did you mean 'record'"),
@@ -203,7 +203,7 @@ def test_options_that_cannot_be_are_refused(engine: Engine, options: Any, messag
 
 
 def test_a_comparison_and_a_trial_are_not_recorded(engine: Engine) -> None:
-    with pytest.raises(RowMergeError, match="the option record do not go together"):
+    with pytest.raises(RowMergeError, match="the option record cannot be combined"):
         engine.compare(MERGE.format("t"), by="paradigms", record=True)
     result = engine.run(MERGE.format("t"), record=True)
     with pytest.raises(RowMergeError, match="were not kept"):

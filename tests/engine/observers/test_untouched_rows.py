@@ -88,7 +88,7 @@ def test_a_requested_untouched_row_is_reported_without_a_partner(
     result = engine.run(MERGE.format(filled(engine, catalog)))
     assert str(result.why(s="b")).split("\n\n")[0].splitlines() == [
         "Target row (2, b): no clause fired",
-        "  No row of the source has it for a partner.",
+        "  No source row matches it.",
         "  No clause fires, so the row does nothing.",
     ]
     assert len(result.why(id=2)) == 2

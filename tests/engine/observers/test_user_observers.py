@@ -179,7 +179,7 @@ def test_an_error_of_an_observer_becomes_a_notice(
     assert [row["name"] for row in rows(engine)] == ["one", "b", "three"]
     (notice,) = [notice.message for notice in result.trace.notices if "Metrics" in notice.message]
     assert notice.startswith(
-        f"Observer 'Metrics' failed in {hook}, and gets no more of this statement: "
+        f"Observer 'Metrics' failed in {hook} and gets no further calls for this statement: "
     )
     # The others get all, and the next statement starts over.
     assert log.hooks == ["before_begin", "after_action", "before_finish", "after_commit"]
@@ -199,7 +199,7 @@ def test_an_error_about_a_failed_statement_is_a_notice_of_its_result(engine: Eng
         engine.run("UPDATE t SET id = 1 / (id - 1)")
     result: Any = caught.value.result
     assert result.trace.notices[-1].message.endswith(
-        "failed in on_failure, and gets no more of this statement: ValueError: no disk"
+        "failed in on_failure and gets no further calls for this statement: ValueError: no disk"
     )
     assert len(rows(engine)) == 2
 
@@ -262,7 +262,7 @@ def test_a_method_that_only_resembles_a_hook_is_refused(engine: Engine) -> None:
             """Never called."""
 
     with pytest.raises(
-        RowMergeError, match="has a method 'after_comit', and there is no such hook"
+        RowMergeError, match="has a method 'after_comit', but no such hook exists"
     ) as caught:
         engine.add_observer(Misspelled())
     assert "after_commit" in str(caught.value.hint)

@@ -76,7 +76,7 @@ def test_stores_leave_the_same_rows_by_different_pages_and_files(engine: Engine)
     assert fragments[fragments.side == "memory"].json.isna().all()
     assert compared.sides[2].rows.sort_by("id").column("v").to_pylist() == [10, 200, 400]
     check_nothing_is_left(engine)
-    with pytest.raises(RowMergeError, match="nothing to take back"):
+    with pytest.raises(RowMergeError, match="nothing to undo"):
         engine.undo()
 
     text, html = str(compared), compared._repr_mimebundle_()["text/html"]
@@ -145,7 +145,7 @@ def test_a_type_that_a_store_lacks_is_named_before_anything_runs(engine: Engine)
     engine.run("CREATE TABLE m (id bigint, tags map(varchar, bigint))")
     with pytest.raises(
         ConnectorError,
-        match=r"Catalog 'lite' cannot have column 'tags' of type map\(varchar,\s*bigint\) of table 'memory.default.m'",
+        match=r"Catalog 'lite' cannot store column 'tags' of type map\(varchar,\s*bigint\) of table 'memory.default.m'",
     ):
         compare(engine, "memory", "lite", sql="DELETE FROM m")
     engine.run("DROP TABLE m")
@@ -177,7 +177,7 @@ def test_wrong_input_is_an_error(engine: Engine) -> None:
         ([], "INVALID_ARGUMENTS", "needs at least two, got none"),
         (["ice", "ICE"], "INVALID_ARGUMENTS", "Catalog 'ice' is named twice"),
         (["ice", "hiv"], "CATALOG_NOT_FOUND", "Did you mean 'hive'"),
-        (["ice", "readonly"], "NOT_SUPPORTED", "cannot have a copy of table 'memory.default.t'"),
+        (["ice", "readonly"], "NOT_SUPPORTED", "cannot hold a copy of table 'memory.default.t'"),
     ):
         with pytest.raises(RowMergeError, match=message) as caught:
             engine.compare(MERGE, by="catalogs", catalogs=catalogs, namespace={"s": SOURCE})
@@ -193,7 +193,7 @@ def test_wrong_input_is_an_error(engine: Engine) -> None:
         with pytest.raises(RowMergeError) as caught:
             compare(engine, "memory", "ice", sql=sql)
         assert caught.value.code == code
-    with pytest.raises(RowMergeError, match="the option rehearse do not go together"):
+    with pytest.raises(RowMergeError, match="the option rehearse cannot be combined"):
         compare(engine, "memory", "ice", rehearse=True)
     with pytest.raises(RowMergeError, match="A comparison of flows takes no catalogs"):
         engine.compare("DELETE FROM t", by="flows", catalogs=["ice", "memory"])

@@ -76,7 +76,7 @@ def test_all_stores_leave_the_same_rows_at_different_costs(engine: Engine) -> No
     assert [table[0] for table in engine.tables()] == ["memory.default.t"]
     assert engine.table("t").equals(TARGET)
     assert private_folders() == folders
-    with pytest.raises(RowMergeError, match="nothing to take back"):
+    with pytest.raises(RowMergeError, match="nothing to undo"):
         engine.undo()
 
 
@@ -86,8 +86,8 @@ def test_a_store_that_cannot_hold_a_type_is_a_row_with_its_words(engine: Engine)
     refused, memory = compared.sides
     assert refused.failed
     assert not memory.failed
-    assert "Catalog 'sqlite' cannot have column 'tags'" in refused.result.trace.error.message
-    assert "cannot have column 'tags'" in str(compared)
+    assert "Catalog 'sqlite' cannot store column 'tags'" in refused.result.trace.error.message
+    assert "cannot store column 'tags'" in str(compared)
     engine.run("DROP TABLE m")
 
 

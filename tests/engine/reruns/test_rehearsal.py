@@ -72,7 +72,8 @@ def test_the_rule_under_which_a_statement_fails_is_shown_with_its_error(engine: 
     assert "One MERGE target table row matched more than one source row" in str(compared)
     [notice] = compared.left.result.trace.notices
     assert notice.message.startswith(
-        "1 target row would be changed by more than one clause. Trino lets that pass, and the table would hold"
+        "1 target row would be changed by more than one clause. Trino allows that,"
+        " and the table would hold"
     )
     assert engine.table("t").equals(TARGET)
 
@@ -120,7 +121,7 @@ def test_other_stores_are_compared_by_what_they_take_out_and_put_in(
     for sql in (f"UPDATE {name} SET v = v + 1 WHERE id < 3", f"DELETE FROM {name} WHERE id < 3"):
         compared = engine.compare(sql, by="flows")
         assert (compared.same, compared.compared) == (True, "changes")
-        end = f"would take the same rows out of {name} and put the same rows in."
+        end = f"would remove the same rows from {name} and insert the same rows."
         stored = "merge stores 4 rows (D 2, I 2), updatable 2 (U 2); both "
         assert (
             compared.sentence
@@ -176,22 +177,22 @@ def test_results_that_differ_are_shown_row_by_row(
             "flows",
             "DELETE FROM t",
             {"flow": "updatable"},
-            "option flow do not go together.*Leave flow out",
+            "option flow cannot be combined.*Omit flow",
         ),
-        ("paradigms", "DELETE FROM t", {"flow": "updatable"}, "option flow do not go together"),
-        ("paradigms", "DELETE FROM t", {"dry_run": True}, "option dry_run do not go together"),
+        ("paradigms", "DELETE FROM t", {"flow": "updatable"}, "option flow cannot be combined"),
+        ("paradigms", "DELETE FROM t", {"dry_run": True}, "option dry_run cannot be combined"),
         ("paradigms", "DELETE FROM nope", {}, "TABLE_NOT_FOUND"),
         (
             "flows",
             "DELETE FROM t",
             {"paradigm": "CHANGE_ONLY_UPDATED_COLUMNS"},
-            "option paradigm do not go together.*Leave paradigm out",
+            "option paradigm cannot be combined.*Omit paradigm",
         ),
         (
             "flows",
             "EXPLAIN DELETE FROM t",
             {},
-            "EXPLAIN cannot be compared: it is run in one way only",
+            "EXPLAIN cannot be compared: it runs in only one way",
         ),
     ],
 )
@@ -214,9 +215,7 @@ def test_an_engine_whose_default_is_the_older_flow_compares_as_any_other(spark: 
     assert engine.compare(MERGE.format("t"), by="duplicates", namespace={"s": SOURCE}).same is True
     with pytest.raises(RowMergeError, match="The flows of MERGE cannot be compared"):
         engine.compare(MERGE.format("t"), by="flows", namespace={"s": SOURCE})
-    with pytest.raises(
-        RowMergeError, match="give flow='merge' where the other flow is the default"
-    ):
+    with pytest.raises(RowMergeError, match="pass flow='merge' if the other flow is the default"):
         engine.run(MERGE.format("t"), namespace={"s": SOURCE})
 
 
@@ -247,7 +246,7 @@ def test_statements_that_change_the_engine_cannot_be_rehearsed_and_a_dry_run_doe
         engine.run(statement, rehearse=True)
     assert (caught.value.code, caught.value.message) == (
         "NOT_SUPPORTED",
-        "This statement cannot be rehearsed: it is done as soon as it is begun",
+        "This statement cannot be rehearsed: it takes effect immediately",
     )
     assert engine.run(statement, dry_run=True).trace.state == "planned"
     assert engine.run("EXECUTE q").table.to_pylist() == [{"_col0": 1}]  # type: ignore[union-attr]

@@ -24,7 +24,7 @@ def test_register_warns_of_replaced_changes_and_restore_puts_them_back():
     with _changed_engine() as engine:
         with pytest.warns(UserWarning, match="the UPDATE of 1 row is gone") as record:
             engine.register("c", FRAME)
-        assert "engine.restore('memory.default.c', 2) puts its rows back" in str(record[0].message)
+        assert "engine.restore('memory.default.c', 2) restores its rows" in str(record[0].message)
         with pytest.raises(RowMergeError, match=r"engine.restore\('memory.default.c', 2\)"):
             engine.undo("c")
         engine.restore("memory.default.c", 2)
@@ -33,7 +33,7 @@ def test_register_warns_of_replaced_changes_and_restore_puts_them_back():
 
 def test_register_warns_of_other_columns():
     with _changed_engine() as engine:
-        with pytest.warns(UserWarning, match="the former rows are not kept"):
+        with pytest.warns(UserWarning, match="the previous rows are not kept"):
             engine.register("c", FRAME[["id"]])
         assert engine.table("c").column_names == ["id"]
 

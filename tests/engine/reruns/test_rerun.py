@@ -223,7 +223,7 @@ def test_only_statements_that_change_rows_of_the_same_table_are_tried(
     )
     result = engine.run("UPDATE t SET n = 3")
     with pytest.raises(
-        RowMergeError, match=r"no MERGE, UPDATE or DELETE of memory\.default\.t"
+        RowMergeError, match=r"not a MERGE, UPDATE or DELETE of memory\.default\.t"
     ) as refused:
         result.what_if(sql)
     assert refused.value.code == "INVALID_ARGUMENTS"
@@ -233,20 +233,20 @@ def test_only_statements_that_change_rows_of_the_same_table_are_tried(
 def test_a_statement_that_cannot_be_rerun_names_the_reason(engine: Engine, tmp_path: Path) -> None:
     engine.run(CREATE.format(t="t"))
     query = engine.run("SELECT 1")
-    with pytest.raises(RowMergeError, match="This SELECT cannot be run once more") as refused:
+    with pytest.raises(RowMergeError, match="This SELECT cannot be run again") as refused:
         query.what_if()
     assert refused.value.code == "NOT_SUPPORTED"
     engine.add_catalog("shop", SqliteConnector(tmp_path / "shop.db", create=True))
     engine.run("CREATE TABLE shop.main.t WITH (primary_key = ARRAY['id']) AS SELECT 1 AS id")
     off = engine.run("DELETE FROM shop.main.t WHERE id = 1", trace="off")
-    with pytest.raises(RowMergeError, match="are not all in its trace") as refused:
+    with pytest.raises(RowMergeError, match="does not have all rows") as refused:
         off.what_if()
     assert refused.value.code == "NOT_SUPPORTED"
     result = engine.run("DELETE FROM t WHERE id = 2")
     with pytest.raises(RowMergeError, match="There is no option 'paradime'"):
         result.what_if(paradime="x")
     for option in ({"rehearse": True}, {"trace": "auto"}, {"dry_run": True}):
-        with pytest.raises(RowMergeError, match="has no place here") as refused:
+        with pytest.raises(RowMergeError, match="is not possible here") as refused:
             result.what_if(**option)
         assert refused.value.code == "INVALID_ARGUMENTS"
     save_trace(result.trace, tmp_path / "t.json")
@@ -254,9 +254,7 @@ def test_a_statement_that_cannot_be_rerun_names_the_reason(engine: Engine, tmp_p
     last = engine.run("DELETE FROM t WHERE id = 3")
     engine.run("DROP TABLE t")
     assert result.what_if().count == 1, "its copy is there still"
-    with pytest.raises(
-        RowMergeError, match=r"'memory\.default\.t' does not exist any more"
-    ) as gone:
+    with pytest.raises(RowMergeError, match=r"'memory\.default\.t' no longer exists") as gone:
         last.what_if()
     assert gone.value.code == "TABLE_NOT_FOUND"
 
@@ -414,7 +412,7 @@ def test_cells_of_a_source_can_have_other_values_in_a_trial_and_the_source_stays
         ({0: 3}, r"source\[0\] = 3 is of type int"),
         ({"first": {}}, "source row = 'first'"),
         ({-1: {"m": 1}}, "source row = -1"),
-        ({2: {"m": 1}}, "There is no source row 2: the source has 2 rows"),
+        ({2: {"m": 1}}, "Source row 2 does not exist: the source has 2 rows"),
         ({0: {"mm": 1}}, "no column 'mm'. Did you mean 'm'?"),
         ({0: {"m": "five"}}, "'five' is no integer, the type of column 'm'"),
         ({0: {"m": 1.5}}, "1.5 is no integer"),
@@ -474,6 +472,6 @@ def test_a_source_with_other_rows_since_the_run_is_reported(
 ) -> None:
     result = engine.run(CELLS.format(source="updates s"), rehearse=True)
     engine.run("UPDATE updates SET m = 6 WHERE id = 9")
-    with pytest.raises(RowMergeError, match="Source row 1 is not what it was") as raised:
+    with pytest.raises(RowMergeError, match="Source row 1 has changed") as raised:
         result.what_if(source={0: {"m": 1}})
     assert raised.value.code == "TRANSACTION_CONFLICT"

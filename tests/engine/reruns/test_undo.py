@@ -94,7 +94,7 @@ def test_every_statement_that_changes_rows_is_undone(
         changed.version_after,
         True,
     )
-    assert f"Table {name} has its former rows again, in version {result.version_after}." in str(
+    assert f"Table {name} has its earlier rows again, in version {result.version_after}." in str(
         result
     ).replace("\n", " ")
     # An undone change is not lost: it is a version like any other.
@@ -119,10 +119,10 @@ def test_another_undo_undoes_the_statement_before(engine: Engine, catalog: str) 
     error = refused(engine, name)
     assert (error.code, error.hint) == (
         "NOT_FOUND",
-        "engine.restore(table, version) puts back any version that a store keeps.",
+        "engine.restore(table, version) restores any version that a store keeps.",
     )
     assert error.message.startswith(
-        f"There is nothing to take back: this engine has not changed the rows of '{name}'"
+        f"There is nothing to undo: this engine has not changed the rows of '{name}'"
     )
     # A later statement is undone separately.
     engine.run(f"INSERT INTO {name} VALUES (5, 'e')")
@@ -313,7 +313,7 @@ def test_an_expired_version_is_reported(engine: Engine) -> None:
     engine.undo()
     error = refused(engine)
     assert error.code == "INVALID_ARGUMENTS"
-    assert "is not kept; there are" in error.message
+    assert "is not retained; available are" in error.message
     assert rows(engine, name) == [(1, "x"), (2, "x"), (3, "x")]
 
 
@@ -327,8 +327,8 @@ def test_a_store_without_versions_names_the_remedy(engine: Engine, name: str) ->
         assert (error.code, error.hint) == (
             "NOT_SUPPORTED",
             (
-                "Take it back by a statement: a DELETE removes the new rows. rehearse=True"
-                " shows a change without storing it."
+                "Undo it with a statement: a DELETE removes the new rows."
+                " rehearse=True shows a change without storing it."
             ),
         )
         assert error.message.startswith(
@@ -336,7 +336,7 @@ def test_a_store_without_versions_names_the_remedy(engine: Engine, name: str) ->
         )
     with pytest.raises(
         RowMergeError,
-        match="NOT_SUPPORTED: This connector does not support restoring former versions",
+        match="NOT_SUPPORTED: This connector does not support restoring earlier versions",
     ):
         engine.restore(name, 1)
     assert rows(engine, name) == [(1,), (2,)]

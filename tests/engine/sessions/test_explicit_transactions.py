@@ -204,7 +204,7 @@ def test_operations_that_a_transaction_lacks_are_refused_by_name(
     engine.run("ROLLBACK")
     engine.run("START TRANSACTION")
     assert (
-        "A fault is put into"
+        "A fault needs"
         in refused(engine, f"SELECT * FROM {table}", fault="begin_transaction").message
     )
     engine.run("ROLLBACK")

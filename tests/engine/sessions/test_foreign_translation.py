@@ -177,7 +177,7 @@ def test_differences_are_named() -> None:
 @pytest.mark.parametrize(
     ("dialect", "sql", "difference"),
     [
-        ("sqlserver", "DELETE FROM t WHERE a LIKE 'Ac[mn]e%'", "class of characters"),
+        ("sqlserver", "DELETE FROM t WHERE a LIKE 'Ac[mn]e%'", "character class"),
         ("sqlserver", ON + INSERTS.format("s.a + ' x'"), "|| in Trino"),
         ("sqlserver", ON + INSERTS.format("s.a"), "MERGE_TARGET_ROW_MULTIPLE_MATCHES"),
         ("oracle", ON + INSERTS.format("q.NEXTVAL"), "no sequences"),
@@ -186,7 +186,7 @@ def test_differences_are_named() -> None:
         (
             "sqlserver",
             "MERGE INTO t WITH (HOLDLOCK) x USING s ON x.id = s.id WHEN MATCHED THEN DELETE;",
-            "WITH (HOLDLOCK) is left out",
+            "WITH (HOLDLOCK) is omitted",
         ),
     ],
 )

@@ -206,7 +206,8 @@ def test_the_end_of_the_process_waits_until_the_change_is_reported(
         signal.signal(signal.SIGTERM, before)
     assert steps == ["result"]
     assert (
-        "SIGTERM came while a statement was ended; its change is there." in capsys.readouterr().err
+        "SIGTERM came while a statement was being ended; its change is there."
+        in capsys.readouterr().err
     )
 
 

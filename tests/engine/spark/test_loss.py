@@ -107,20 +107,20 @@ def test_the_error_of_a_statement_names_the_end_of_java_and_what_to_do() -> None
     session.note_failure(error)
     assert error.code == "REMOTE_HOST_GONE"
     assert error.message.startswith(
-        "Spark can be used no more: its Java process was killed by signal 9"
+        "Spark can no longer be used: its Java process was killed by signal 9"
     )
-    assert "session of yours, which is not started anew" in str(error.hint)
+    assert "your own session, which the engine does not restart" in str(error.hint)
 
 
 def test_a_users_session_whose_java_has_ended_is_refused_with_what_to_do() -> None:
     engine = Engine(spark=session_after("import os; os.kill(os.getpid(), 9)"))
     with pytest.raises(
         SetupError,
-        match="The Spark session that the engine was given can be used no more: its Java",
+        match="The Spark session of the engine can no longer be used: its Java",
     ) as caught:
         _ = engine.spark
-    assert "Engine() makes an engine with a Spark of its own" in str(caught.value.hint)
-    with pytest.raises(SetupError, match="can be used no more") as caught:
+    assert "Engine() creates an engine with its own Spark" in str(caught.value.hint)
+    with pytest.raises(SetupError, match="can no longer be used") as caught:
         engine.run("SHOW TABLES")
     assert caught.value.changed is False
 
@@ -137,7 +137,7 @@ def test_a_java_that_ends_while_settings_of_a_users_session_are_set_is_named(
     session.conf = SimpleNamespace(get=refuse)
     monkeypatch.setattr(LazySession, "renew", lambda _: None)
     with pytest.raises(
-        ExecutionError, match="can be used no more: its Java process was killed"
+        ExecutionError, match="can no longer be used: its Java process was killed"
     ) as caught:
         Engine(spark=session).run("SHOW TABLES")
     assert caught.value.changed is False
@@ -214,7 +214,7 @@ def test_statements_continue_after_java_was_killed_or_its_folder_removed() -> No
         [sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, env=environment
     )
     assert child.stdout.splitlines() == [
-        "False Spark can be used no more: its Java process was killed by signal 9 (SI",
+        "False Spark can no longer be used: its Java process was killed by signal 9 (SI",
         "3",
         "[4, 5] ['Spark was started anew: its temporary folder was emptied']",
         "[{'z': 'Asia/Tokyo'}]",

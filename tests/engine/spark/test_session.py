@@ -235,7 +235,7 @@ def test_a_process_that_is_forked_off_neither_uses_nor_stops_the_spark_of_the_ot
     belongs, shares, rows = ran.stdout.splitlines()
     assert belongs.startswith("INVALID_ARGUMENTS: The engine belongs to process ")
     assert shares.startswith(
-        "CONFIGURATION_UNAVAILABLE: This process was forked off one in which Spark runs"
+        "CONFIGURATION_UNAVAILABLE: This process was forked from a process that runs Spark"
     )
     assert rows == "[1, 3]"
     assert ran.returncode == 0
@@ -267,7 +267,7 @@ except rowmerge_nb.RowMergeError as error:
 def test_a_stopped_spark_is_restarted_and_a_stopped_spark_of_the_user_is_reported():
     ran = in_new_process(STOPPED)
     assert ran.stdout.splitlines() == ["[{'n': 0}] 1"] * 3 + [
-        "CONFIGURATION_UNAVAILABLE: The Spark session that the engine was given has been stopped"
+        "CONFIGURATION_UNAVAILABLE: The Spark session of the engine has been stopped"
     ]
 
 

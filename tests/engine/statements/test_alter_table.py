@@ -191,7 +191,7 @@ def test_a_partition_column_of_an_iceberg_table_is_not_dropped(engine: Engine) -
         "CREATE TABLE lake.default.p (id bigint, day date) WITH (partitioning = ARRAY['day'])"
     )
     assert (
-        "its partitions are made of it"
+        "it defines partitions"
         in refused(engine, "ALTER TABLE lake.default.p DROP COLUMN day").message
     )
     engine.run("ALTER TABLE lake.default.p RENAME COLUMN day TO d")
@@ -221,7 +221,7 @@ def test_other_tables_are_refused_by_name(engine: Engine) -> None:
     hive = refused(engine, "ALTER TABLE hive.default.t ADD COLUMN x bigint")
     assert (hive.code, hive.message) == (
         "NOT_SUPPORTED",
-        "This connector does not support altering tables, but for their comments",
+        "This connector does not support altering tables, except for their comments",
     )
     assert "views" in refused(engine, "ALTER TABLE v ADD COLUMN x bigint").message
     assert "only column" in refused(engine, "ALTER TABLE one DROP COLUMN id").message
@@ -340,7 +340,7 @@ def test_properties_of_a_table_in_memory_change_and_rows_and_versions_stay(engin
             "memory",
             "bucket_count = 4",
             "INVALID_TABLE_PROPERTY",
-            "do not go together",
+            "cannot be combined",
             "bucket_count",
         ),
         (
@@ -726,7 +726,7 @@ def test_a_column_that_is_called_like_a_field_of_a_row_is_refused_in_iceberg(
 ) -> None:
     engine.run('CREATE TABLE lake.default.dotted ("a.b" bigint, c row(d bigint))')
     with pytest.raises(
-        RowMergeError, match="Iceberg cannot tell the columns and the fields of rows apart"
+        RowMergeError, match="Iceberg cannot distinguish columns from fields of rows"
     ) as caught:
         engine.run(statement, dialect="extended")
     assert caught.value.code == "NOT_SUPPORTED"

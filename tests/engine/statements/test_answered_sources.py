@@ -33,7 +33,7 @@ pytestmark = pytest.mark.spark
 BY_DUCKDB = (
     "Here DuckDB executes the query, on the pages that this process reads, before the tasks begin"
 )
-REFUSED = "Here Spark executes the query: DuckDB has left it to Spark: "
+REFUSED = "Here Spark executes the query: DuckDB leaves it to Spark: "
 OFF = frozenset({"answer_source"})
 SOURCE = pa.table(
     {
@@ -264,7 +264,7 @@ def test_the_number_of_rows_of_the_answer_chooses_the_form(spark: Any) -> None:
         planned = " ".join(engine.run(merge, dry_run=True).trace.plan[2].details)
         result = engine.run(merge)
     assert "tasks that get the rows of both sides by their keys" in planned
-    assert "each of which gets all of the source" in " ".join(result.trace.plan[2].details)
+    assert "each of which gets the whole source" in " ".join(result.trace.plan[2].details)
     assert result.trace.join.source_rows == 1
 
 
@@ -339,7 +339,7 @@ def test_a_statement_with_an_answered_source_is_tried_again(spark: Any, again: s
                 asked = result.again.asked(None, None, {"id": 8}).samples.requested_rows
                 assert (asked.problem, asked.pages.before.num_rows) == ("", 1)
                 with pytest.raises(
-                    RowMergeError, match="get other numbers when it is answered again"
+                    RowMergeError, match="get other numbers when the query runs again"
                 ):
                     result.again.asked(None, 1, {})
                 why = engine.run(

@@ -121,7 +121,7 @@ def test_an_interrupt_just_after_the_commit_is_reported_with_the_committed_chang
     assert (error.code, error.changed, error.message) == (
         "USER_CANCELED",
         True,
-        "The interrupt came when the change was being committed; the change is there",
+        "The interrupt came while the change was being committed; the change was committed",
     )
     assert error.result.trace.state == "finished"
     assert error.result.trace.committed
@@ -193,9 +193,7 @@ def test_a_second_interrupt_ends_the_wait_for_a_commit_that_hangs(
     ) as caught:
         shop.merge()
     assert caught.value.changed is None
-    assert "Look at 'store.default.t' before you run the statement again" in (
-        caught.value.hint or ""
-    )
+    assert "Check 'store.default.t' before you run the statement again" in (caught.value.hint or "")
     assert not rolled_back, "what it has written stays"
     assert signal.getsignal(signal.SIGINT) is handler, "it is given back"
     if threaded:
@@ -343,7 +341,7 @@ def test_a_statement_is_not_rehearsed_if_its_finish_call_commits(
 ) -> None:
     engine, store = prices
     with pytest.raises(
-        ConnectorError, match="commits in its finish calls, so that a statement cannot be rehearsed"
+        ConnectorError, match="commits in its finish calls, so statements cannot be rehearsed"
     ) as caught:
         engine.run(RAISE, rehearse=True)
     assert caught.value.code == "NOT_SUPPORTED"
@@ -411,7 +409,7 @@ def test_other_content_of_the_store_is_reported_in_the_headline(spark: Any) -> N
         3,
         2,
     )
-    assert "store.default.t 3 → 2 rows. 3 rows were to be there." in str(result).replace("\n", " ")
+    assert "store.default.t 3 → 2 rows. 3 rows were expected." in str(result).replace("\n", " ")
 
 
 def test_an_unreadable_version_is_reported_in_the_headline_and_is_not_an_error(spark: Any) -> None:
@@ -421,7 +419,7 @@ def test_an_unreadable_version_is_reported_in_the_headline_and_is_not_an_error(s
     assert result.trace.state == "finished"
     assert result.trace.target.unread_reason == "OSError: the index is torn"
     assert result.balance.holds is None
-    assert "What was committed could not be looked at: OSError: the index is torn." in " ".join(
+    assert "What was committed could not be inspected: OSError: the index is torn." in " ".join(
         str(result).split()
     )
 
@@ -460,9 +458,9 @@ def test_a_commit_that_returns_no_version_is_reported_in_a_notice(
     monkeypatch.setattr(shop.connector, "commit", lambda handle: str(commit(handle)))
     result = shop.merge()
     assert (result.trace.state, result.trace.target.rows_after) == ("finished", 3)
-    assert "MemoryConnector.commit gave str; it gives a ConnectorTableVersion or None" in [
-        n.message for n in result.trace.notices
-    ]
+    assert (
+        "MemoryConnector.commit returned str; it must return a ConnectorTableVersion or None"
+    ) in [n.message for n in result.trace.notices]
 
 
 def test_fragments_that_are_missing_are_noticed_before_the_commit() -> None:
@@ -470,7 +468,8 @@ def test_fragments_that_are_missing_are_noticed_before_the_commit() -> None:
     check_fragments(account, [])
     with pytest.raises(
         RowMergeError,
-        match="The tasks gave 0 fragments of 0 bytes, and 1 fragment of 3 bytes arrived; nothing was",
+        match="The tasks sent 0 fragments of 0 bytes, and 1 fragment of 3 bytes arrived;"
+        " nothing was",
     ):
         check_fragments(account, [b"abc"])
 

@@ -36,7 +36,7 @@ FAILING = {
     "ATypoInStoreMergedRows",
     "ATypoInFinishMerge",
 }
-HOLDS = "Read back: the store holds the 4 rows that it must."
+HOLDS = "Read back: the store holds the expected 4 rows."
 
 
 class Broken(MemoryConnector):
@@ -81,7 +81,7 @@ def test_a_bug_of_a_connector_is_reported(
     text = str(result)
     assert BUGS[name].report in " ".join(text.split())
     headline = " ".join(text.split("\n\n", maxsplit=1)[0].split())
-    assert "The store does not hold that" in headline or "were to be there" in headline
+    assert "The store does not hold them" in headline or "were expected" in headline
 
 
 def test_a_bug_that_leaves_the_right_rows_is_not_seen_here(
@@ -102,8 +102,8 @@ def test_every_wrong_row_has_the_call_and_its_way(
     assert re.match(r"  store_merged_rows, call 1 of writer \d, position \d;", details)
     assert "source row 1 (2, NULL): clause 0 DELETE" in " ".join(details.split())
     html = result._repr_mimebundle_()["text/html"]
-    assert "What the store does not hold as it must" in html
-    assert "Row (2, NULL, &#39;b&#39;) was to be deleted and is there." in html
+    assert "Rows that are wrong in the store" in html
+    assert "Row (2, NULL, &#39;b&#39;) should have been deleted but exists." in html
     assert "<del>b</del>" in html
 
 
@@ -240,7 +240,7 @@ def test_an_impossible_comparison_is_reported_with_its_reason(
     )
     asked = engine.run("UPDATE shop.default.t SET name = 'b'", check=True).trace.checks.commit
     assert asked is not None
-    assert asked.message == "Read back: the store holds the 12,000 rows that it must."
+    assert asked.message == "Read back: the store holds the expected 12,000 rows."
     off = engine.run(
         "UPDATE shop.default.t SET name = 'b' WHERE id = 1", trace="off", check=False
     ).trace
@@ -326,7 +326,7 @@ def test_an_insert_is_read_back_on_request(engine: Engine, rows: str) -> None:
     assert check is not None
     assert (check.state, check.message) == (
         "agrees",
-        "Read back: the store holds the 3 rows that it must.",
+        "Read back: the store holds the expected 3 rows.",
     )
     assert engine.run(f"INSERT INTO t {rows}").trace.checks.commit is None
     assert engine.run(f"INSERT INTO t {rows}", check=False).trace.checks.commit is None
@@ -340,9 +340,12 @@ def test_an_insert_is_read_back_on_request(engine: Engine, rows: str) -> None:
 @pytest.mark.parametrize(
     ("sink", "told"),
     [
-        (LosesOne, "Row (1, 'a') was to be inserted and is not there."),
-        (StoresTwice, "Row (1, 'a') is there more often than it must be: it was to be inserted."),
-        (SaysNothing, "finish() of 1 sink gave no fragment for 2 rows."),
+        (LosesOne, "Row (1, 'a') should have been inserted but is missing."),
+        (
+            StoresTwice,
+            "Row (1, 'a') exists more often than expected: it should have been inserted.",
+        ),
+        (SaysNothing, "finish() of 1 sink returned no fragment for 2 rows."),
     ],
 )
 def test_lost_and_duplicated_rows_of_an_insert_are_reported(
@@ -363,5 +366,8 @@ def test_rows_that_no_fragment_acknowledges_are_a_notice(engine: Engine) -> None
     engine.run("CREATE TABLE shop.default.t (id bigint, name varchar)")
     notices = engine.run("INSERT INTO shop.default.t VALUES (1, 'a')").trace.notices
     assert [notice.message for notice in notices] == [
-        "finish() of 1 sink gave no fragment for 1 row. A finish call that is told of nothing may leave those rows out."
+        (
+            "finish() of 1 sink returned no fragment for 1 row. A finish call without"
+            " their fragments may omit those rows."
+        )
     ]

@@ -125,11 +125,11 @@ def test_the_call_is_reported_with_its_line_its_page_and_its_handle(
     line = first.frames[-1].line
     (marked,) = [shown for shown in text.split("\n") if shown.startswith("  > ")][:1]
     assert marked.split() == [">", str(line), "raise", 'KeyError("naem")']
-    assert "The page that it was given: 2 rows" in text
+    assert "The page that it received: 2 rows" in text
     assert "Its handle: MemoryMerge" in " ".join(text.split())
     html = careless.result._repr_mimebundle_()["text/html"]
     assert "raise KeyError(&#34;naem&#34;)</b>" in html
-    assert "The page that it was given: 2 rows" in html
+    assert "The page that it received: 2 rows" in html
     save_trace(careless.result.trace, tmp_path / "trace.json")
     opened = load_trace(tmp_path / "trace.json")
     assert opened.error is not None

@@ -298,7 +298,7 @@ def test_schemas_are_created_filled_and_dropped(engine):
         1,
         1,
     )
-    assert "exists already" in str(engine.run("CREATE SCHEMA IF NOT EXISTS memory.S"))
+    assert "already exists" in str(engine.run("CREATE SCHEMA IF NOT EXISTS memory.S"))
     engine.run("CREATE TABLE s.t (a integer)")
     assert error_of(engine, "DROP SCHEMA s")[:2] == (
         "SCHEMA_NOT_EMPTY",

@@ -186,7 +186,7 @@ FORMS: dict[str, tuple[str, str, str, str]] = {
         PLAIN,
         "SELECT 1 AS key, NULL AS extra",
         BOTH,
-        "COLUMN_TYPE_UNKNOWN: Column 'extra' of the source has no type, so that none can be added to t",
+        "COLUMN_TYPE_UNKNOWN: Column 'extra' of the source has no type, so it cannot be added to t",
     ),
     "a new column twice in the source": (
         PLAIN,

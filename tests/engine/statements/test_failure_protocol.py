@@ -64,23 +64,26 @@ NO_ANSWER = {"error": RuntimeError, "message": "the metastore does not answer"}
         (Fault("store_merged_rows", after=True), "the disk is full"),
         (Fault("finish", message="the network is gone"), "the network is gone"),
         (Fault("finish", gives=["text"]), "fragment of type str"),
-        (Fault("finish", gives=None), "finish() gave NoneType"),
+        (Fault("finish", gives=None), "finish() returned NoneType"),
         (Fault("begin_merge", gives=None), "begin_merge gave NoneType"),
         (
             Fault("get_merge_row_id_column_handle", gives=None),
-            "get_merge_row_id_column_handle gave NoneType; it gives a ColumnHandle",
+            "get_merge_row_id_column_handle returned NoneType; it must return a ColumnHandle",
         ),
         (
             Fault("get_row_change_paradigm", gives="DELETE"),
-            "get_row_change_paradigm gave str; it gives a RowChangeParadigm",
+            "get_row_change_paradigm returned str; it must return a RowChangeParadigm",
         ),
         (
             Fault("get_insert_layout", gives=5),
-            "get_insert_layout gave int; it gives a ConnectorTableLayout or None",
+            "get_insert_layout returned int; it must return a ConnectorTableLayout or None",
         ),
         (
             Fault("get_next_page", gives=ROWS),
-            "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end",
+            (
+                "get_next_page returned Table; it must return a pyarrow.RecordBatch, and"
+                " None at the end"
+            ),
         ),
         (
             Fault("get_insert_layout", error=KeyError, message="address"),
@@ -130,23 +133,26 @@ def test_a_fault_at_any_step_leaves_the_table_unchanged(
     [
         (
             Fault("get_delete_row_id_column_handle", gives="id"),
-            "get_delete_row_id_column_handle gave str; it gives a ColumnHandle",
+            "get_delete_row_id_column_handle returned str; it must return a ColumnHandle",
         ),
         (
             Fault("begin_delete", gives=None),
-            "begin_delete gave NoneType; it gives a ConnectorTableHandle",
+            "begin_delete returned NoneType; it must return a ConnectorTableHandle",
         ),
         (
             Fault("get_next_page", gives=ROWS),
-            "get_next_page gave Table; it gives a pyarrow.RecordBatch, and None at its end",
+            (
+                "get_next_page returned Table; it must return a pyarrow.RecordBatch, and"
+                " None at the end"
+            ),
         ),
         (
             Fault("get_next_page", gives=ROWS.to_batches()[0]),
-            "gave a page of 2 channels; 3 columns were asked for",
+            "returned a page of 2 channels; 3 columns were requested",
         ),
         (Fault("delete_rows", after=True), "the disk is full"),
         (Fault("delete_rows", error=SystemExit, message="7"), "delete_rows failed: SystemExit: 7"),
-        (Fault("finish", gives=None), "finish() gave NoneType"),
+        (Fault("finish", gives=None), "finish() returned NoneType"),
         (Fault("close", after=True), "close failed: OSError: the disk is full"),
         (Fault("finish_delete", after=True), "the disk is full"),
         (Fault("commit"), "the disk is full"),

@@ -143,7 +143,7 @@ def test_the_failed_value_of_a_merge_is_shown_at_its_position(spark: Any) -> Non
             "MERGE INTO t USING (VALUES 5) s(k) ON a = k WHEN MATCHED THEN\n UPDATE SET a = 1, b = b + 2147483647"
         )
     assert (caught.value.line, caught.value.column) == (2, 24)
-    wider = "Compute it in a wider type, or let TRY(...) make such values NULL."
+    wider = "Use a wider type, or TRY(...), which returns NULL for such values."
     assert (
         caught.value.hint
         == f"It happened in the value for column 'b' of clause 0. The first such row has s.k = 5, t.b = 6. {wider}"

@@ -52,7 +52,7 @@ def message(engine, **options):
 def test_the_report_names_the_reader(engine, read):
     limits = read(AFTER)
     result = engine.run(DELETE, check=True)
-    text = "Read back by Shelf 7: the store holds the 2 rows that it must."
+    text = "Read back by Shelf 7: the store holds the expected 2 rows."
     assert result.trace.checks.commit.message == text
     assert text in str(result)
     assert limits == [100_006]
@@ -63,7 +63,7 @@ def test_rows_that_only_the_other_reader_misses_are_wrong(engine, read):
     check = engine.run(DELETE, check=True).trace.checks.commit
     assert check.state == "differs"
     assert check.message.startswith("Read back by Shelf 7: 1 row is not as the statement")
-    assert "The connector itself reads the right rows." in check.message
+    assert "The connector itself reads the correct rows." in check.message
     assert "(2, 'b')" in check.rows[0].sentence
 
 
@@ -83,13 +83,13 @@ def test_far_too_many_rows_are_wrong(engine, read):
 def test_the_connector_reads_if_the_other_library_cannot(engine, read, rows, fails, reason):
     read(rows, fails=fails)
     text = message(engine, check=True)
-    assert text.startswith("agrees: Read back: the store holds the 2 rows that it must. Another")
+    assert text.startswith("agrees: Read back: the store holds the expected 2 rows. Another")
     assert f"Another reader could not read the table: {reason}" in text
 
 
 def test_a_check_that_was_not_requested_reads_by_the_connector(engine, read, monkeypatch):
     limits = read(AFTER)
     monkeypatch.setattr(MemoryConnector, "checked_after_commit", True)
-    assert message(engine) == "agrees: Read back: the store holds the 2 rows that it must."
+    assert message(engine) == "agrees: Read back: the store holds the expected 2 rows."
     assert message(engine, check=False) is None
     assert limits == []

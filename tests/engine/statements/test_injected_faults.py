@@ -76,7 +76,7 @@ def test_a_lost_answer_of_the_commit_is_an_unknown_outcome(engine: Engine) -> No
         ("begin_merge", "the table holds its 3 rows as before."),
         ("store_merged_rows", "the table holds its 3 rows as before."),
         ("commit", "the table holds its 3 rows as before."),
-        ("commit:after", "4 rows that the statement must leave, so its change is stored."),
+        ("commit:after", "4 rows that the statement should leave, so its change is stored."),
     ],
 )
 def test_a_check_reads_the_table_after_a_failure_too(
@@ -140,7 +140,9 @@ def test_a_delayed_call_is_marked_in_its_step(engine: Engine) -> None:
 def test_rows_that_are_read_twice_are_changed_twice(engine: Engine) -> None:
     result = engine.run("UPDATE t SET v = 0 WHERE id = 1", fault="get_next_page:1:twice")
     assert result.trace.count == 2
-    assert "(get_next_page:1:twice): call 1 of get_next_page gave its rows twice" in told(result)
+    assert "(get_next_page:1:twice): call 1 of get_next_page returned its rows twice" in told(
+        result
+    )
 
 
 def test_reading_back_is_not_counted(engine: Engine) -> None:
@@ -149,21 +151,21 @@ def test_reading_back_is_not_counted(engine: Engine) -> None:
     checked = run(engine, "get_next_page:99", check=True)
     assert checked.trace.checks.commit is not None
     told = [
-        notice.message for notice in plain.trace.notices if "never came into play" in notice.message
+        notice.message for notice in plain.trace.notices if "was never triggered" in notice.message
     ]
     assert told == [
         notice.message
         for notice in checked.trace.notices
-        if "never came into play" in notice.message
+        if "was never triggered" in notice.message
     ]
     assert told[0].startswith(
-        "The fault get_next_page:99 never came into play: get_next_page was called "
+        "The fault get_next_page:99 was never triggered: get_next_page was called "
     )
 
 
 def test_a_fault_of_a_call_that_never_happens_is_reported(engine: Engine) -> None:
     result = run(engine, "begin_delete")
-    assert "The fault begin_delete never came into play: begin_delete was not called" in str(result)
+    assert "The fault begin_delete was never triggered: begin_delete was not called" in str(result)
 
 
 def test_calls_of_a_catalog_that_is_only_read_are_not_counted(engine: Engine) -> None:
@@ -183,5 +185,5 @@ def test_a_rehearsal_may_have_a_fault_but_comparisons_and_trials_may_not(engine:
     assert "Injected fault (rollback:delay=0.01)" in str(
         run(engine, "rollback:delay=0.01", rehearse=True)
     )
-    with pytest.raises(RowMergeError, match="fault do not go together"):
+    with pytest.raises(RowMergeError, match="fault cannot be combined"):
         engine.compare(MERGE, by="duplicates", namespace={"s": SOURCE}, fault="finish")

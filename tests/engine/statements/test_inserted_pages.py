@@ -25,9 +25,9 @@ from rowmerge_nb.plan.rules import RuleSettings
 
 pytestmark = pytest.mark.spark
 
-ON_PAGES = "What is below it runs in the tasks that read the query's table, on pages"
-ANSWERED = "What is below it runs in the tasks that read the answer of the query, on pages"
-BY_SPARK = "What is below it is executed by Spark's operators: pages cannot be asked for "
+ON_PAGES = "The nodes below run in the tasks that read the query's table, on pages"
+ANSWERED = "The nodes below run in the tasks that read the answer of the query, on pages"
+BY_SPARK = "Spark's operators execute the nodes below: pages do not support "
 ROWS = pa.table(
     {
         "id": pa.array([1, 2, None, 4], pa.int32()),

@@ -38,12 +38,12 @@ FORMS = {
 }
 PARTITIONED = {"partitioned_by": ["part"]}
 SAID = {
-    "one task": "runs in the task that reads the target",
-    "one task, paged": "runs in the task that reads the target",
-    "many tasks": "runs in the tasks that read the target",
-    "many tasks, to writers": "runs in the tasks that read the target",
-    "by keys": "runs on pages, in tasks that get the rows of both sides by their keys",
-    "by keys, to writers": "runs on pages, in tasks that get the rows of both sides by their keys",
+    "one task": "run in the task that reads the target",
+    "one task, paged": "run in the task that reads the target",
+    "many tasks": "run in the tasks that read the target",
+    "many tasks, to writers": "run in the tasks that read the target",
+    "by keys": "run on pages, in tasks that get the rows of both sides by their keys",
+    "by keys, to writers": "run on pages, in tasks that get the rows of both sides by their keys",
     "spark": None,
     "spark, large": None,
 }
@@ -202,7 +202,7 @@ def test_all_forms_leave_the_same_rows_and_report_the_same(
 def test_the_plan_names_its_form(spark: Any, form: str) -> None:
     text = str(made(spark, form).run(f"EXPLAIN {MERGES['all clauses']}"))
     said = SAID[form]
-    assert (said in text) if said is not None else ("What is below it" not in text)
+    assert (said in text) if said is not None else ("The nodes below" not in text)
 
 
 KEYED = """VALUES
@@ -440,10 +440,10 @@ def test_two_rows_of_a_computed_key_are_duplicates(spark: Any, form: str) -> Non
         ("t.id <> s.id", NO_KEYS),
         ("t.part < s.part", NO_KEYS),
         ("t.id > (SELECT min(v) FROM s)", NO_KEYS),
-        ("format('%s', t.id) = s.part", "pages cannot be asked for the function format"),
+        ("format('%s', t.id) = s.part", "pages do not support the function format"),
         (
             "map(ARRAY[1], ARRAY[t.id]) = map(ARRAY[1], ARRAY[s.v])",
-            "pages cannot be asked for = of map(integer, bigint)",
+            "pages do not support = of map(integer, bigint)",
         ),
     ],
 )
@@ -491,7 +491,10 @@ def test_the_maximum_size_of_a_source_is_a_setting_and_shown_in_the_plan(spark: 
     engine.register("t", TARGET)
     engine.register("s", SOURCE)
     text = str(engine.run("EXPLAIN MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE"))
-    said = f"{SAID['by keys']}: the source, about 0 MiB, is not read by every task: that is done up to 0 MiB (source_bytes)"
+    said = (
+        f"{SAID['by keys']}: the source, about 0 MiB, is not read by every task: the limit"
+        " is 0 MiB (source_bytes)"
+    )
     assert said in text
     assert engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE").count == 3
 
@@ -534,15 +537,15 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
     text = str(engine.run(f"EXPLAIN {statement}", namespace=frames))
     if source in {"s", "arrow s"}:
         assert (
-            "What is below it runs in the tasks that read the target, each of which gets all of the source, on pages"
-            in text
+            "The nodes below run in the tasks that read the target, each of which"
+            " gets the whole source, on pages" in text
         )
     elif source == "spark_frame s":
-        assert f"{SAID['by keys']}: nobody knows how large the source is" in text
+        assert f"{SAID['by keys']}: the size of the source is unknown" in text
     else:
         assert (
-            f"{SAID['by keys']}: the source, about 0 MiB, is not sent to every task: that is done up to 0 MiB (packed_bytes)"
-            in text
+            f"{SAID['by keys']}: the source, about 0 MiB, is not sent to every task:"
+            " the limit is 0 MiB (packed_bytes)" in text
         )
     assert engine.run(statement, namespace=frames).count == 120
 
@@ -560,7 +563,7 @@ def test_a_source_that_each_task_reads_itself_may_be_larger_than_one_that_is_sen
         ),
         (
             "DELETE FROM t WHERE id IN (SELECT n FROM s CROSS JOIN UNNEST(sequence(1, 3)) AS u (n))",
-            "of a size that nobody knows",
+            "of unknown size",
         ),
         (MERGES["delete"].replace("'b'", "format('%s', v)"), "the function format"),
         (
@@ -573,7 +576,7 @@ def test_conditions_that_pages_cannot_compute_are_named_in_the_plan(
     spark: Any, statement: str, why: str
 ) -> None:
     text = str(made(spark, "one task").run(f"EXPLAIN {statement}"))
-    assert "is executed by Spark's operators: " in text
+    assert "Spark's operators execute the nodes below: " in text
     assert why in text
 
 
@@ -587,7 +590,13 @@ def test_conditions_that_pages_cannot_compute_are_named_in_the_plan(
 def test_a_list_of_a_query_is_sent_to_every_task_up_to_a_size(spark: Any, statement: str) -> None:
     for rows, said in (
         (6, SAID["one task"]),
-        (5, "a list of up to 6 rows: a subquery's is sent to every task up to 5 rows (key_rows)"),
+        (
+            5,
+            (
+                "a list of up to 6 rows: the result of a subquery is sent to every task up to"
+                " 5 rows (key_rows)"
+            ),
+        ),
     ):
         engine = Engine(spark=spark, rule_settings=RuleSettings(key_rows=rows))
         engine.register("t", TARGET)
@@ -1007,7 +1016,7 @@ def where_rows_go(result: Any) -> dict[str, Any]:
 def test_explain_names_the_writers_of_unmatched_source_rows(spark: Any, tmp_path: Path) -> None:
     engine = placed(spark, "memory, partitions", tmp_path)
     assert (
-        "all of the source, on pages; each writer takes its own of the source rows that none has matched"
+        "all of the source, on pages; each writer takes its share of the unmatched source rows"
         in str(engine.run(f"EXPLAIN {MOVES['a query']}"))
     )
 

@@ -510,14 +510,14 @@ BEFORE, WITHIN, BEHIND = ["rollback"], ["abort", "close", "rollback"], ["rollbac
         (Fault("begin_update", after=True), "the disk is full", BEFORE),
         (
             Fault("begin_update", gives=None),
-            "begin_update gave NoneType; it gives a ConnectorTableHandle",
+            "begin_update returned NoneType; it must return a ConnectorTableHandle",
             BEFORE,
         ),
         (Fault("get_splits", after=True), "the disk is full", BEFORE),
         (Fault("create_page_source", after=True), "the disk is full", BEFORE),
         (
             Fault("create_page_source", gives=PagesSource([])),
-            "for a handle of begin_update; it gives an UpdatablePageSource",
+            "for a handle of begin_update; it must return an UpdatablePageSource",
             BEFORE,
         ),
         (Fault("get_next_page", after=True), "the disk is full", WITHIN),
@@ -525,7 +525,7 @@ BEFORE, WITHIN, BEHIND = ["rollback"], ["abort", "close", "rollback"], ["rollbac
         (Fault("finish", after=True), "the disk is full", WITHIN),
         (
             Fault("finish", gives=None),
-            "finish() gave NoneType; it gives a collection of bytes, or a future of one",
+            "finish() returned NoneType; it must return a collection of bytes, or a future of one",
             WITHIN,
         ),
         (Fault("finish", gives=["text"]), "fragment of type str", WITHIN),

@@ -129,7 +129,7 @@ def test_an_error_in_returning_undoes_the_statement_and_points_at_its_position(s
     row = "The first such row has s.id = 3, s.v = 0."
     assert (
         error.hint
-        == f"It happened in RETURNING. {row} NULLIF(divisor, 0) makes the quotient NULL instead."
+        == f"It happened in RETURNING. {row} With NULLIF(divisor, 0), the quotient is NULL."
     )
     assert made.table("t").equals(TARGET)
     assert error.result.table is None

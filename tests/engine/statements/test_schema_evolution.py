@@ -513,7 +513,7 @@ def test_a_store_without_versions_refuses_to_undo_with_the_reason(
     engine.run(merge(name))
     with pytest.raises(RowMergeError) as caught:
         engine.undo(name)
-    assert "keeps no former versions" in caught.value.message
+    assert "keeps no earlier versions" in caught.value.message
     assert rows(engine, name) == AFTER
 
 
@@ -557,7 +557,7 @@ def test_another_engine_is_not_asked_about_new_columns(engine: Engine) -> None:
     assert result.verification is not None
     assert (
         result.verification.message
-        == "DuckDB was not asked: the statement adds columns, for which it has no words"
+        == "DuckDB was not asked: the statement adds columns, for which it has no syntax"
     )
     again = engine.run(merge("t"), verify="duckdb")
     assert again.verification is not None
@@ -667,7 +667,7 @@ def test_a_connector_that_returns_unrequested_columns_is_reported(
     )
     with pytest.raises(
         RowMergeError,
-        match=r"get_evolved_table_handle gave a handle of a table with the columns id, v; it gives one",
+        match=r"get_evolved_table_handle returned a handle of a table with the columns id, v; it must return one",
     ) as caught:
         engine.run(merge(name))
     assert (caught.value.code, caught.value.changed) == ("GENERIC_INTERNAL_ERROR", False)

@@ -311,7 +311,7 @@ def test_an_error_in_an_expression_has_its_code_and_position_and_leaves_the_tabl
         2,
         8,
     )
-    divide = "NULLIF(divisor, 0) makes the quotient NULL instead."
+    divide = "With NULLIF(divisor, 0), the quotient is NULL."
     assert error.hint == f"It happened in the value for column 'val'. {divide}"
     with pytest.raises(RowMergeError) as caught:
         engine.run("DELETE FROM t WHERE 10 / (id - 1) > 2")
@@ -392,7 +392,7 @@ def test_statements_that_move_rows_between_reading_and_writing_are_refused_in_th
         caught.value.message
         == f"Invalid descendant for DeleteNode or UpdateNode: io.trino.sql.planner.plan.{node}"
     )
-    assert "leave the option flow out" in (caught.value.hint or "")
+    assert "omit the option flow" in (caught.value.hint or "")
     assert engine.run(sql, flow="merge").count is not None
 
 
@@ -443,7 +443,7 @@ def test_a_pruned_column_may_have_a_name_generated_by_the_plan(spark: Any) -> No
 
 def test_merge_has_no_older_flow(engine: Engine) -> None:
     with pytest.raises(
-        RowMergeError, match="has UPDATE and DELETE; MERGE came with the machinery that replaced it"
+        RowMergeError, match="supports only UPDATE and DELETE; MERGE came with its successor"
     ):
         engine.run("MERGE INTO t USING s ON t.id = s.id WHEN MATCHED THEN DELETE")
     with pytest.raises(RowMergeError, match="flow = 'old' is not possible"):
@@ -472,7 +472,7 @@ def test_a_connector_without_the_older_calls_is_refused_with_the_way_that_remain
             RowMergeError, match=r"has no get_delete_row_id_column_handle"
         ) as caught:
             engine.run("DELETE FROM newer.default.t", flow="updatable")
-        assert "leave the option flow out" in (caught.value.hint or "")
+        assert "omit the option flow" in (caught.value.hint or "")
         assert engine.run("DELETE FROM newer.default.t").count == 1
 
 
@@ -486,7 +486,7 @@ def test_reports_show_plan_calls_counts_and_changed_rows_of_this_flow(engine: En
     handed = pa.Table.from_batches([sample.page for sample in result.trace.samples.stored_pages])
     assert handed.column_names == ["row_id", "val"]
     assert sorted(handed["val"].to_pylist()) == [1, 31]
-    assert "Pages the page sources got back: 2 rows" in text
+    assert "Pages returned to the page sources: 2 rows" in text
     told = {sample.writer: sample.total for sample in result.trace.samples.stored_pages}
     assert {split: result.trace.samples.pages.writers.count(split) for split in told} == told, (
         "each row with its split"

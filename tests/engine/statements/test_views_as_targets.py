@@ -35,9 +35,9 @@ REFUSED = {
     "reads more than one table": "SELECT t.a FROM t, s",
     "reads no table": "SELECT 1 AS a",
     "has WITH, ORDER BY, LIMIT": "SELECT a FROM t LIMIT 1",
-    "'a', which is no expression of its row": "SELECT max(a) AS a FROM t",
+    "'a', which is not an expression of its row": "SELECT max(a) AS a FROM t",
     "'m', which is a subquery": "SELECT a, (SELECT max(a) FROM s) AS m FROM t",
-    "is no SELECT of one table": "SELECT a FROM t UNION SELECT a FROM s",
+    "is not a SELECT of one table": "SELECT a FROM t UNION SELECT a FROM s",
     "has a column of its table twice": "SELECT a, a AS a2 FROM t",
 }
 STATEMENTS = (

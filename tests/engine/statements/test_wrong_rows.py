@@ -279,16 +279,17 @@ FAULTS: dict[type[Store], str] = {
     LosesAWriter: "The wrong 11 changes are all of writer 1, and no other change is wrong.",
     LosesTheLastRow: "The wrong 4 changes are the last row of each page, and no other change is wrong.",
     LosesARegion: "The wrong 7 changes are all of the rows with region 'AS', and no other change is wrong.",
-    LosesDeletes: "Only deletes are wrong (3 of 3): their rows are still there.",
-    LosesInserts: "Only inserts are wrong (5 of 5): their rows are not there.",
-    LosesUpdates: "Only updates are wrong (7 of 7): their old rows are there in place of the new ones.",
-    KeepsOldRows: "Only updates are wrong (7 of 7): their old rows are still there beside the new ones.",
-    RemovesNothing: "All rows that the statement deletes or replaces are still there.",
-    AddsNothing: "No new row of the statement is there.",
-    LosesEverything: "The table is as it was before the statement.",
+    LosesDeletes: "Only deletes are wrong (3 of 3): their rows still exist.",
+    LosesInserts: "Only inserts are wrong (5 of 5): their rows are missing.",
+    LosesUpdates: "Only updates are wrong (7 of 7): their old rows exist instead of the new ones.",
+    KeepsOldRows: "Only updates are wrong (7 of 7): their old rows still exist beside the new ones.",
+    RemovesNothing: "All rows that the statement deletes or replaces still exist.",
+    AddsNothing: "The table has no new row of the statement.",
+    LosesEverything: "The table is unchanged by the statement.",
     DeletesLast: "The missing rows are the new rows with a key that the statement also deletes, as if deletes were applied after inserts, or UPDATE_INSERT (operation 4) were ignored.",
     StoresAnEarlierStatement: "The additional rows were in the table before, as if rows of an earlier statement were stored again.",
-    StoresAFailedStatement: "The additional rows are neither of this statement nor were they in the table before, as if a sink had kept rows of an earlier statement.",
+    StoresAFailedStatement: "The additional rows are neither from this statement nor were they in the table"
+        " before, as if a sink had kept rows of an earlier statement.",
     ReplacesTheTable: "All rows that the statement does not touch are gone, as if its new rows had replaced the table.",
 }  # fmt: skip
 
@@ -305,7 +306,7 @@ def test_a_fault_is_named_by_one_pattern(fault: type[Store]) -> None:
 
 def test_the_first_rows_of_pages_are_named_with_their_operation() -> None:
     assert check_of(LosesTheFirstRow()).patterns == (
-        "Only inserts are wrong (4 of 5): their rows are not there.",
+        "Only inserts are wrong (4 of 5): their rows are missing.",
         "The wrong 4 changes are the first row of each page, and no other change is wrong.",
     )
 
@@ -326,8 +327,8 @@ def test_a_shift_within_pages_is_named() -> None:
 def test_row_ids_of_neighbors_are_named_with_their_distance() -> None:
     check = check_of(CountsRowsFromOne(), [(0, page((D, 2), (D, 5)))])
     assert check.patterns[0] == (
-        "2 untouched rows are gone, and as many changed rows are still there: row ids were taken"
-        " for other rows, each 1 row further on."
+        "2 untouched rows are gone, and the same number of changed rows still exist:"
+        " row ids were mistaken for other rows, each 1 row further on."
     )
 
 
@@ -345,7 +346,7 @@ def test_a_bucket_is_named_by_its_number() -> None:
     rows = [(INS, i) for i in range(20, 30)]
     check = check_of(LosesBucket(), [(0, page(*rows))], numbers=[i % 2 for _, i in rows])
     assert check.patterns == (
-        "The inserts are wrong (5 of 10): their rows are not there.",
+        "The inserts are wrong (5 of 10): their rows are missing.",
         "The wrong 5 changes are all of bucket 1, and no other change is wrong.",
     )
 
@@ -354,7 +355,8 @@ def test_a_pair_has_its_cells_and_the_call_of_its_change() -> None:
     check = check_of(UpperCase())
     first = check.rows[0]
     assert first.sentence == (
-        "Row (20, 'new20', 'AS', 70) was to be inserted: name is 'NEW20' and must be 'new20'."
+        "Row (20, 'new20', 'AS', 70) should have been inserted: name is 'NEW20' and"
+        " must be 'new20'."
     )
     assert (first.problem, first.differing) == ("other values", (1,))
     assert (first.writer, first.call, first.row) == (0, 1, 0)
@@ -362,7 +364,7 @@ def test_a_pair_has_its_cells_and_the_call_of_its_change() -> None:
     assert check.actual is not None
     assert check.expected.column("name").to_pylist()[0] == "new20"
     assert check.actual.column("name").to_pylist()[0] == "NEW20"
-    assert check.message == "Read back: 12 rows are not as the statement must have left them."
+    assert check.message == "Read back: 12 rows are not as the statement should have left them."
     # The rows are in the order of the calls.
     assert [(row.call, row.row) for row in check.rows] == [(1, 0), (1, 2), (1, 4), (2, 0), (2, 2)]
 
@@ -371,8 +373,8 @@ def test_an_old_row_is_paired_with_the_row_that_must_replace_it() -> None:
     row = check_of(LosesUpdates()).rows[0]
     assert row.problem == "old values"
     assert row.sentence == (
-        "Row (0, 'new0', 'EU', 50) was to be there after an update, and an old row is there: name"
-        " is 'old0' and must be 'new0'."
+        "Row (0, 'new0', 'EU', 50) was expected after an update, and an old row"
+        " exists: name is 'old0' and must be 'new0'."
     )
     assert (row.writer, row.call, row.row) == (0, 1, 2)
 
@@ -381,7 +383,9 @@ def test_a_single_row_has_one_side() -> None:
     check = check_of(LosesDeletes())
     assert check.expected is not None
     assert check.actual is not None
-    assert check.rows[0].sentence == "Row (2, 'old2', 'AS', 52) was to be deleted and is there."
+    assert (
+        check.rows[0].sentence == "Row (2, 'old2', 'AS', 52) should have been deleted but exists."
+    )
     assert check.actual.column("id").to_pylist() == [2, 7, 9]
     assert check.expected.column("id").to_pylist() == [None] * 3
     assert [(row.writer, row.call, row.row) for row in check.rows] == [
@@ -394,8 +398,8 @@ def test_a_single_row_has_one_side() -> None:
 def test_rows_that_no_change_touches_have_no_call() -> None:
     rows = check_of(ReplacesTheTable()).rows
     assert [row.sentence for row in rows] == [
-        "Row (10, 'old10', 'US', 60) is gone; the statement does not touch it.",
-        "Row (11, 'old11', 'AS', 61) is gone; the statement does not touch it.",
+        "Row (10, 'old10', 'US', 60) is missing; the statement does not touch it.",
+        "Row (11, 'old11', 'AS', 61) is missing; the statement does not touch it.",
     ]
     assert {row.writer for row in rows} == {None}
 
@@ -418,7 +422,7 @@ def test_a_row_of_nulls_is_named() -> None:
             return pa.concat_tables([super().rows(), BEFORE.schema.empty_table(), _nulls()])
 
     assert check_of(AddsNulls()).rows[0].sentence == (
-        "A row of NULLs is there that the statement does not add."
+        "A row of NULLs exists that the statement does not add."
     )
 
 
@@ -441,7 +445,8 @@ def test_wide_rows_are_cut_in_sentences() -> None:
         (),
     ).check()
     assert wrong.rows[0].sentence == (
-        "Row (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...) was to be inserted: c20 is -20 and must be"
-        " 20, c21 is -21 and must be 21, c22 is -22 and must be 22, 7 other columns differ."
+        "Row (0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, ...) should have been inserted:"
+        " c20 is -20 and must be 20, c21 is -21 and must be 21, c22 is -22 and must be 22, 7"
+        " other columns differ."
     )
     assert len(wrong.patterns) == 10

@@ -48,16 +48,16 @@ class ShopBuckets(BucketFunction):
         (pa.array([0, 1], pa.int32()), "returned 2 buckets for 3 rows"),
         (pa.array([], pa.int32()), "returned 0 buckets for 3 rows"),
         (pa.array([0, 1, 2, 3], pa.int32()), "returned 4 buckets for 3 rows"),
-        (pa.array([0, 1, 2]), "returned values of type int64; buckets are int32"),
-        (pa.array([0.0, 1.0, 2.5]), "returned values of type double; buckets are int32"),
-        (pa.array(["0", "1", "2"]), "returned values of type string; buckets are int32"),
+        (pa.array([0, 1, 2]), "returned values of type int64; buckets must be int32"),
+        (pa.array([0.0, 1.0, 2.5]), "returned values of type double; buckets must be int32"),
+        (pa.array(["0", "1", "2"]), "returned values of type string; buckets must be int32"),
         (
             pa.chunked_array([pa.array([0, 1, 2], pa.int32())]),
-            "returned pyarrow.lib.ChunkedArray; it returns a pyarrow int32",
+            "returned pyarrow.lib.ChunkedArray; it must return a pyarrow int32",
         ),
-        (np.zeros(3, np.int32), "returned numpy.ndarray; it returns a pyarrow int32 array"),
-        ([0, 1, 2], "returned builtins.list; it returns a pyarrow int32 array"),
-        (None, "returned builtins.NoneType; it returns a pyarrow int32 array"),
+        (np.zeros(3, np.int32), "returned numpy.ndarray; it must return a pyarrow int32 array"),
+        ([0, 1, 2], "returned builtins.list; it must return a pyarrow int32 array"),
+        (None, "returned builtins.NoneType; it must return a pyarrow int32 array"),
     ],
 )
 def test_a_wrong_return_value_is_refused_by_name_value_and_count(result: Any, message: str) -> None:
@@ -84,7 +84,8 @@ def test_a_bucket_count_is_a_positive_integer(count: Any) -> None:
     with pytest.raises(RowMergeError) as caught:
         CheckedBuckets(ShopBuckets(pa.array([0, 0, 0], pa.int32()), count)).get_buckets(PAGE)
     assert (
-        caught.value.message == f"ShopBuckets.bucket_count is {count!r}; it is a positive integer"
+        caught.value.message
+        == f"ShopBuckets.bucket_count is {count!r}; it must be a positive integer"
     )
 
 

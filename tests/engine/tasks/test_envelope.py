@@ -65,7 +65,7 @@ def test_a_worker_that_is_as_it_must_be_does_the_task(tmp_path):
         ),
         (
             {"task": b"cno_such_module\nf\n."},
-            "cannot load what it is sent: ModuleNotFoundError: No module named 'no_such_module'",
+            "cannot load what it receives: ModuleNotFoundError: No module named 'no_such_module'",
         ),
     ],
 )
@@ -98,7 +98,7 @@ def test_a_worker_that_cannot_return_a_record_raises_an_equivalent_error():
         ),
         (
             'java.io.IOException: Cannot run program "python3": error=2',
-            "An executor cannot start Python: there is no program 'python3'",
+            "An executor cannot start Python: the program does not exist: 'python3'",
         ),
         (
             "[PACKAGE_NOT_INSTALLED] PyArrow >= 18.0.0 must be installed; it was not found.\n",

@@ -213,7 +213,7 @@ def test_writers_refuse_two_packings_of_a_source() -> None:
     told = replicated._Messages()
     for number in range(2):
         told.take_matched(0, bytes([number] * 16))
-    with pytest.raises(ExecutionError, match="was read twice, and its rows may have been others"):
+    with pytest.raises(ExecutionError, match="was read twice, and its rows may have changed"):
         list(
             UnmatchedRows(
                 schema, ReplicatedSource(schema, None), PageProgram(), cast("Any", None)

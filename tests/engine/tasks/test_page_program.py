@@ -465,7 +465,7 @@ def test_an_unknown_error_names_the_other_flow() -> None:
 def test_a_missing_duckdb_is_reported_with_the_command(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "duckdb", None)
     with pytest.raises(
-        SetupError, match="DuckDB is not installed, which computes conditions and values on pages"
+        SetupError, match="DuckDB, which computes conditions and values on pages, is not installed"
     ) as caught:
         require_duckdb()
     assert caught.value.hint == "Run: pip install 'duckdb>=1.4'"

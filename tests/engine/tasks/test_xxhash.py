@@ -95,5 +95,5 @@ def test_no_rows_and_no_columns_have_no_hash_of_their_own() -> None:
 
 
 def test_arrays_are_refused() -> None:
-    with pytest.raises(TypeError, match=r"No hash is known of list<item: int64>"):
+    with pytest.raises(TypeError, match=r"There is no hash of list<item: int64>"):
         xxhash64([pa.array([[1]])], 1)

@@ -243,7 +243,7 @@ def test_columns_of_a_condition_that_are_dates_are_noticed_once():
         ("DATE '2026-12-02' = '1/2/26'", "Write DATE '2026-02-01' or DATE '2026-01-02'."),
         ("current_date IN ('31 Dec 2026')", "Write DATE '2026-12-31'."),
         ("current_date = DATE '31/12/2026'", "Write DATE '2026-12-31'."),
-        ("due = 00123", "due is text: write '00123'. As numbers they are compared by CAST(due AS"),
+        ("due = 00123", "due is text: write '00123'. To compare numbers, write CAST(due AS"),
         (
             "due BETWEEN 1 AND 2",
             "Trino does not turn text into numbers by itself; write CAST(due AS",

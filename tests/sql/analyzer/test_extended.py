@@ -240,7 +240,7 @@ def test_star_names_the_columns_that_the_target_lacks():
     source = '(SELECT id, v, 1 AS more, 2 AS "a b" FROM s) s'
     sql = f"MERGE INTO t USING {source} ON t.id = s.id WHEN MATCHED THEN UPDATE SET *"
     assert [notice.message for notice in _merge(sql).notices] == [
-        "* ignores what t has no column for: more, a b"
+        "* ignores columns that t does not have: more, a b"
     ]
 
 
@@ -289,8 +289,8 @@ def test_a_clause_about_rows_without_a_source_row_cannot_read_one(clause, column
     error = refusal(MERGE + clause, tables=TABLES, dialect="extended")
     assert place(error) == ("COLUMN_NOT_FOUND", 1, column)
     assert (
-        error.hint
-        == "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the target's columns alone."
+        error.hint == "WHEN NOT MATCHED BY SOURCE applies to rows without a source row; it sees"
+        " only the target's columns."
     )
 
 
@@ -546,7 +546,7 @@ def test_a_name_that_neither_side_has_is_refused_with_what_can_be_added():
         (
             "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT id, NULL AS n FROM s) s ON t.id = s.id WHEN MATCHED THEN UPDATE *",
             ("COLUMN_TYPE_UNKNOWN", 1, 114),
-            "Column 'n' of the source has no type, so that none can be added to t",
+            "Column 'n' of the source has no type, so it cannot be added to t",
         ),
         (
             "MERGE WITH SCHEMA EVOLUTION INTO t USING (SELECT id, w, x AS w FROM s) s ON t.id = s.id WHEN MATCHED THEN UPDATE SET w = '1'",
@@ -590,5 +590,5 @@ def test_a_catalog_that_adds_no_columns_in_a_merge_is_refused_at_the_words(monke
     )
     assert (
         error.hint
-        == "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION out."
+        == "Add the columns by ALTER TABLE ... ADD COLUMN, and remove WITH SCHEMA EVOLUTION."
     )

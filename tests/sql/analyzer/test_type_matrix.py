@@ -182,8 +182,8 @@ def test_types_that_values_cannot_have_are_refused_with_the_reason(written, code
 @pytest.mark.parametrize(
     ("written", "reason"),
     [
-        ("timestamp(9)", "values have microseconds here, timestamp(9) has more"),
-        ("array(time(7))", "values have microseconds here, time(7) has more"),
+        ("timestamp(9)", "values have microseconds here; timestamp(9) is more precise"),
+        ("array(time(7))", "values have microseconds here; time(7) is more precise"),
         ("interval day to second", "Unsupported column type: interval day to second of column 'a'"),
     ],
 )

@@ -80,11 +80,11 @@ def test_a_keyword_is_not_proposed_instead_of_itself():
         (
             """"E-Mail", "E-Mail" || "Customer ID ", s.City""",
             (
-                'NOT MATCHED sees the source\'s row alone. Write s."E-Mail", s."Customer ID ", for'
+                'NOT MATCHED sees only the source\'s row. Write s."E-Mail", s."Customer ID ", for'
                 " all 2 such names of this clause."
             ),
         ),
-        ("City, 'x', 'y'", "NOT MATCHED sees the source's row alone. Write s.City."),
+        ("City, 'x', 'y'", "NOT MATCHED sees only the source's row. Write s.City."),
     ],
 )
 def test_names_of_both_sides_are_the_sources_in_not_matched(values: str, hint: str) -> None:
@@ -110,8 +110,9 @@ def test_names_of_both_sides_are_the_sources_in_not_matched(values: str, hint: s
         (
             '"Order No" = "Number"',
             (
-                'Write CAST(CAST("Number" AS bigint) AS varchar). A number has lost its leading zeros: read a'
-                ' file\'s column as text, read_csv(dtype={"Number": str}).'
+                'Write CAST(CAST("Number" AS bigint) AS varchar). Numbers lose'
+                ' leading zeros: read a file\'s column as text, read_csv(dtype={"Number":'
+                " str})."
             ),
         ),
         ('count = "Order No"', "Write CAST(count AS varchar)."),

@@ -47,7 +47,7 @@ AUDIT = Audit(
         ),
     ),
     told=1,
-    explanations=(Explanation(Cause.TIME_ZONE, "moments are shifted", 1, 1),),
+    explanations=(Explanation(Cause.TIME_ZONE, "timestamps are shifted", 1, 1),),
     notices=("Something.",),
     seconds={"evaluate": 1.5},
 )
@@ -98,7 +98,7 @@ def test_a_file_cut_short_anywhere_is_one_error(tmp_path: Path) -> None:
     content = path.read_bytes()
     for length in range(0, len(content), 97):
         path.write_bytes(content[:length])
-        assert "it is cut short" in refused(path).message
+        assert "it is truncated" in refused(path).message
 
 
 def test_no_file_a_directory_and_no_path_are_refused(tmp_path: Path) -> None:
@@ -117,9 +117,9 @@ def test_another_version_and_another_thing_s_file_are_named(tmp_path: Path) -> N
     save_trace(
         Trace(statement="DROP TABLE t", kind="DROP TABLE", state=StatementState.FINISHED), path
     )
-    assert "something else than an audit" in refused(path).message
+    assert "is not an audit" in refused(path).message
     path.write_bytes(b"\x80\x04cos\nsystem\n(S'exit'\ntR.")
-    assert "something else than an audit" in refused(path).message
+    assert "is not an audit" in refused(path).message
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_record_describes_its_content() -> None:
         "3 pages with 5 rows for 2 writers",
         "2 rows of the target before: all of them",
         "sampled: one row of 5 was kept",
-        "2 pages of writer 3 left out, before its last one",
+        "2 pages of writer 3 omitted, before its last page",
         "store_merged_rows of writer 0 failed: KeyError: 1",
     ]
     assert "the rows of the target before are not in it" in str(replace(RECORD, rows=None))
@@ -188,12 +188,12 @@ def test_invalid_records_are_refused_and_no_code_runs(
 @pytest.mark.parametrize(
     ("entries", "message"),
     [
-        ({"record_json": b"[]"}, "something else than a record"),
-        ({"record_json": b"{"}, "something else than a record"),
+        ({"record_json": b"[]"}, "is not a record"),
+        ({"record_json": b"{"}, "is not a record"),
         ({"record_json": None}, "record.json: it is missing"),
-        ({"evil_py": b"import os"}, "evil_py: nothing of this name belongs there"),
-        ({"pages__..__x_arrow": b""}, "nothing of this name belongs there"),
-        ({"pages__-1_arrow": b""}, "nothing of this name belongs there"),
+        ({"evil_py": b"import os"}, "evil_py: no entry of this name is allowed there"),
+        ({"pages__..__x_arrow": b""}, "no entry of this name is allowed there"),
+        ({"pages__-1_arrow": b""}, "no entry of this name is allowed there"),
         ({"pages__0_arrow": pickle.dumps(Evil())}, "it holds no pages of Arrow data"),
         (
             {"rows_arrow": stream(pa.RecordBatch.from_pydict({"id": ["x"]}))},
@@ -202,7 +202,7 @@ def test_invalid_records_are_refused_and_no_code_runs(
         ({"record_json": header(lambda f: f.update(statement=7))}, "$.statement: 7 is not a text"),
         (
             {"record_json": header(lambda f: f.update(more=7))},
-            "$.more: nothing of this name belongs there",
+            "$.more: no entry of this name is allowed there",
         ),
         ({"record_json": header(lambda f: f.update(every=0))}, "$.every"),
         (
@@ -287,7 +287,7 @@ def test_compressed_entries_and_two_of_one_name_are_refused(tmp_path: Path) -> N
         file.writestr("record.json", content)
         file.writestr("record.jsom", content)
     path.write_bytes(path.read_bytes().replace(b"record.jsom", b"record.json"))
-    assert "it is there more than once" in refused(path).message
+    assert "it occurs more than once" in refused(path).message
 
 
 def test_missing_files_and_invalid_paths_are_refused(tmp_path: Path) -> None:

@@ -140,15 +140,15 @@ def test_a_path_that_is_not_a_file_is_refused_at_once(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("content", "told"),
     [
-        (b"", "something else than a trace"),
-        (b"\xff\xfe\x00", "something else than a trace"),
+        (b"", "is not a trace"),
+        (b"\xff\xfe\x00", "is not a trace"),
         (b"[" * 200_000, "nested too deeply"),
         (b'{"a": ' * 50_000, "nested too deeply"),
-        (b"[]", "something else than a trace"),
-        (b'{"format": "x"}', "something else than a trace"),
+        (b"[]", "is not a trace"),
+        (b'{"format": "x"}', "is not a trace"),
         (b'{"rowmerge_nb trace 99": {}}', "of the format 'rowmerge_nb trace 99'"),
         (b'{"rowmerge_nb trace 1": {}}', "$: an object is not a Trace"),
-        (b'{"rowmerge_nb trace 1": 1' + b"0" * 5000 + b"}", "something else than a trace"),
+        (b'{"rowmerge_nb trace 1": 1' + b"0" * 5000 + b"}", "is not a trace"),
         (
             b'{"rowmerge_nb trace 1": {"is": "NodeRecord", "fields": {}}}',
             "$: a NodeRecord is not a Trace",
@@ -252,7 +252,7 @@ def changed(content: Any, place: str, value: Any) -> None:
             "$.plan[5].facts: a Facts is none of ScanFacts, QueryFacts, ProjectFacts",
         ),
         ("plan[5].facts", 3, "$.plan[5].facts: 3 is none of ScanFacts"),
-        ("more", 1, "$.more: nothing of this name belongs there"),
+        ("more", 1, "$.more: no entry of this name is allowed there"),
     ],
 )
 def test_the_position_of_an_error_is_reported(

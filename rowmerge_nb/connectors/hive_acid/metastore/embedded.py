@@ -44,8 +44,8 @@ _PATIENCE_SECONDS: Final = 60
 _ELSEWHERE: Final = "elsewhere"
 _AGAIN: Final = "Run the statement again."
 _RESCUE: Final = (
-    "Bring back a copy of the file that is whole, or have what can be read of it rescued by the"
-    " sqlite3 shell's .recover."
+    "Restore an intact copy of the file, or rescue its readable parts with .recover"
+    " of the sqlite3 shell."
 )
 
 _TABLES: Final = """
@@ -110,8 +110,8 @@ class EmbeddedMetastore(Metastore):
                 connection.execute(f"PRAGMA user_version = {_FORMAT}")
             elif version != _FORMAT:
                 raise ConnectorError(
-                    f"The metastore '{file}' has format {version}, and this version knows format"
-                    f" {_FORMAT}",
+                    f"The metastore '{file}' has format {version}, but this version"
+                    f" supports format {_FORMAT}",
                     code="HIVE_METASTORE_ERROR",
                     hint="Use the version of rowmerge_nb that wrote it, or another directory.",
                 )
@@ -123,13 +123,14 @@ class EmbeddedMetastore(Metastore):
         table_folder = next(_table_folders(warehouse), None) if warehouse.is_dir() else None
         if table_folder is not None:
             raise ConnectorError(
-                f"The metastore '{self.file}' is missing, and there are tables in '{warehouse}',"
-                f" such as '{table_folder.name}'",
+                f"The metastore '{self.file}' is missing, but there are tables in"
+                f" '{warehouse}', such as '{table_folder.name}'",
                 code="HIVE_METASTORE_ERROR",
                 hint=(
-                    "Bring the file back. If it is lost, make a connector of a new directory, and"
-                    " register each table's folder there:"
-                    " HiveAcidConnector('new/').register_table(schema, name, folder, columns=...)."
+                    "Restore the file. If it is lost, create a connector for a new"
+                    " directory, and register each table's folder there:"
+                    " HiveAcidConnector('new/').register_table(schema, name, folder,"
+                    " columns=...)."
                 ),
             )
 
@@ -337,12 +338,11 @@ class EmbeddedMetastore(Metastore):
                 record = _first(connection, query, transaction, transaction)
         except ConnectorError as silent:
             raise ConnectorError(
-                "The outcome is unknown: the metastore does not say whether transaction"
-                f" {transaction} was committed. {error.message}",
+                "The outcome is unknown: the metastore did not report whether"
+                f" transaction {transaction} was committed. {error.message}",
                 code=error.code,
                 hint=(
-                    "Once the file can be read, look at the table before you run the statement"
-                    " again."
+                    "Once the file can be read, check the table before you run the statement again."
                 ),
                 changed=None,
             ) from silent
@@ -394,18 +394,18 @@ class EmbeddedMetastore(Metastore):
 
     def _damaged(self, error: Exception) -> ConnectorError:
         return ConnectorError(
-            f"The metastore '{self.file}' holds what it cannot hold: {error}",
+            f"The metastore '{self.file}' has invalid contents: {error}",
             code="HIVE_METASTORE_ERROR",
             hint=_RESCUE,
         )
 
     def _metastore_error(self, error: sqlite3.Error) -> ConnectorError:
-        msg = f"The metastore '{self.file}' does not answer: {error}"
+        msg = f"The metastore '{self.file}' does not respond: {error}"
         if is_full(error):
             return ConnectorError(
                 msg,
                 code="GENERIC_INSUFFICIENT_RESOURCES",
-                hint="Make room on its disk, and run it again.",
+                hint="Free space on its disk, and run the statement again.",
             )
         if is_read_only(error):
             return ConnectorError(
@@ -414,7 +414,9 @@ class EmbeddedMetastore(Metastore):
                 hint="Give yourself write permission to the file and its folder.",
             )
         if isinstance(error, sqlite3.OperationalError) and self.file.exists():
-            hint = "See that the file can be read and written, and that no other program holds it."
+            hint = (
+                "Check that the file can be read and written, and that no other program locks it."
+            )
         else:
             hint = _RESCUE
         return ConnectorError(msg, code="HIVE_METASTORE_ERROR", hint=hint)
@@ -437,7 +439,7 @@ def _location(warehouse: Path, schema: str, location: str, managed: object) -> s
         return location
     name = Path(location).name
     if name in {"", ".."}:
-        raise ValueError(f"{location!r} is no folder of a table")
+        raise ValueError(f"{location!r} is not a folder of a table")
     return str(_schema_folder(warehouse, schema) / name)
 
 
@@ -502,7 +504,7 @@ def _require_sound(table: HiveTable) -> HiveTable:
 def _require_numbers(values: Sequence[Any]) -> None:
     for value in values:
         if type(value) is not int:
-            raise ValueError(f"{value!r} is no number of a transaction or write id")
+            raise ValueError(f"{value!r} is not the number of a transaction or write id")
 
 
 def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
@@ -515,7 +517,7 @@ def _require_partitions(names: Sequence[Any], table: HiveTable) -> None:
             or not all(equals for _, equals, _ in steps)
             or "\0" in str(name)
         ):
-            raise ValueError(f"{name!r} is no partition of table '{table.name}'")
+            raise ValueError(f"{name!r} is not a partition of table '{table.name}'")
 
 
 def _table_folders(warehouse: Path) -> Iterator[Path]:
@@ -659,8 +661,8 @@ def _require_unchanged(
     later = range(visible_ids.high_watermark + 1, (high[0] if high else 0) + 1)
     if any(number not in hidden_ids for number in (*later, *visible_ids.open)):
         raise ConnectorError(
-            f"Another statement has changed rows of table '{table.name}' since this one began to"
-            " replace it",
+            f"Another statement changed rows of table '{table.name}' after this one"
+            " began to replace it",
             code="TRANSACTION_CONFLICT",
             hint=_AGAIN,
         )
@@ -720,12 +722,12 @@ def _require_own_folder(connection: sqlite3.Connection, warehouse: Path, table: 
     other = _table_at(connection, warehouse, Path(table.location), but=table.id)
     if other is not None:
         raise ConnectorError(
-            f"Directory '{table.location}' of table '{table.name}' has files in common with table"
-            f" '{other}'",
+            f"Directory '{table.location}' of table '{table.name}' shares files with"
+            f" table '{other}'",
             code="HIVE_PATH_ALREADY_EXISTS",
             hint=(
-                f"Every table has a folder of its own. Name another one, or take '{other}' out by"
-                " unregister_table before."
+                "Each table needs its own folder. Name another folder, or first"
+                f" unregister '{other}' with unregister_table."
             ),
         )
 
@@ -808,7 +810,7 @@ def _record_updates(
         if last is not None and last[0] > read:
             where = f"partition '{partition}'" if partition else "the table"
             raise ConnectorError(
-                f"Another statement has changed rows of {where} since this one began to read it",
+                f"Another statement changed rows of {where} after this one began to read it",
                 code="TRANSACTION_CONFLICT",
                 hint=_AGAIN,
             )

@@ -147,7 +147,7 @@ def compaction_conflict(table: HiveTable, holder: str) -> ConnectorError:
         f"Table '{table.name}' is being compacted by {holder}",
         code="TRANSACTION_CONFLICT",
         hint=(
-            "Wait until it has ended. If its process has died elsewhere, abort_transaction ends it."
+            "Wait until it ends. If its process died on another machine, abort_transaction ends it."
         ),
     )
 
@@ -251,7 +251,7 @@ def table_exists(name: SchemaTableName) -> ConnectorError:
     return ConnectorError(
         f"Table '{name}' already exists",
         code="TABLE_ALREADY_EXISTS",
-        hint="Choose another name, or DROP TABLE before.",
+        hint="Choose another name, or DROP TABLE first.",
     )
 
 

@@ -58,7 +58,7 @@ class MetastoreClients:
                 code="HIVE_METASTORE_ERROR",
                 hint="Its log says more."
                 + (
-                    " It may be of a version that lacks this call."
+                    " Its version may lack this call."
                     if isinstance(error, TApplicationException)
                     else ""
                 ),
@@ -69,12 +69,12 @@ class MetastoreClients:
             # Answers of another or a damaged service raise any error, in the decoder or in code
             # that uses them.
             raise ConnectorError(
-                f"The Hive Metastore {self.uri} was asked to {request}, and its answer makes no"
-                f" sense: {error!r}",
+                f"The Hive Metastore {self.uri} was asked to {request}, and its answer"
+                f" is invalid: {error!r}",
                 code="HIVE_METASTORE_ERROR",
                 hint=(
-                    "Check that the address is that of its Thrift service, and that the values of"
-                    " the statement are within its bounds."
+                    "Check that the address is that of its Thrift service, and that"
+                    " the statement's values are within its limits."
                 ),
             ) from error
         finally:
@@ -109,7 +109,7 @@ def _address(uri: str) -> tuple[str, int]:
     host, _, port = uri.removeprefix("thrift://").rstrip("/").partition(":")
     if not uri.startswith("thrift://") or not host or not (port or _DEFAULT_PORT).isdigit():
         raise ConnectorError.invalid(
-            f"A metastore is named thrift://host:port, not {uri!r}",
+            f"The address of a metastore is thrift://host:port, not {uri!r}",
             hint="Write HiveAcidConnector(metastore='thrift://localhost:9083').",
         )
     return host, int(port or _DEFAULT_PORT)

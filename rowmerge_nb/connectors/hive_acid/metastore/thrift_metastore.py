@@ -70,9 +70,7 @@ class ThriftMetastore(Metastore):
         self._clients = MetastoreClients(uri)
         self._user = getpass.getuser()
         self._process = this_process()
-        with self._clients.connected(
-            "tell after which time it takes a transaction for dead"
-        ) as client:
+        with self._clients.connected("return the timeout of its transactions") as client:
             patience = _seconds(client.get_config_value("metastore.txn.timeout", "300s"))
         self._heartbeats = Heartbeats(self._beat, min(patience / 3, _LONGEST_SILENCE))
 
@@ -111,7 +109,9 @@ class ThriftMetastore(Metastore):
         if reader is not None and table.transactional:
             transaction = reader()
             self._lock(transaction, table, _SELECT)
-        with self._clients.connected(f"say what of table '{table.name}' may be read") as client:
+        with self._clients.connected(
+            f"return the readable write ids of table '{table.name}'"
+        ) as client:
             valid = ValidWriteIds(0)
             if table.transactional:
                 state = client.get_open_txns()
@@ -191,7 +191,7 @@ class ThriftMetastore(Metastore):
 
     def allocate_write_id(self, transaction: int, table: HiveTable, *, updates: bool) -> int:
         self._lock(transaction, table, _UPDATE if updates else _INSERT)
-        with self._clients.connected(f"give a write id for table '{table.name}'") as client:
+        with self._clients.connected(f"assign a write id for table '{table.name}'") as client:
             return _write_id(client, transaction, table)
 
     def while_open(
@@ -237,7 +237,7 @@ class ThriftMetastore(Metastore):
                         self._adopt(client, table, changes.adopted[table.id])
             for table in changes.changed_tables:
                 with self._clients.connected(
-                    f"note the partitions of table '{table.name}'"
+                    f"record the partitions of table '{table.name}'"
                 ) as client:
                     self._record_partitions(client, transaction, table, changes)
             if transaction is not None:
@@ -277,14 +277,14 @@ class ThriftMetastore(Metastore):
         self, change: str, has_landed: Callable[[Any], bool], error: ConnectorError
     ) -> bool:
         try:
-            with self._clients.connected("say what it has done") as client:
+            with self._clients.connected("report what it did") as client:
                 return has_landed(client)
         except ConnectorError as silent:
             raise ConnectorError(
-                f"The outcome is unknown: it is not known whether {change}. {error.message}",
+                f"The outcome is unknown: it is unclear whether {change}. {error.message}",
                 code="HIVE_METASTORE_ERROR",
                 hint=(
-                    "Once the metastore runs, look at the table before you run the statement again."
+                    "Once the metastore runs, check the table before you run the statement again."
                 ),
                 changed=None,
             ) from silent
@@ -309,7 +309,7 @@ class ThriftMetastore(Metastore):
     # -- parts of them
 
     def _beat(self, transaction: int) -> None:
-        with self._clients.connected("hear that a transaction is alive") as client:
+        with self._clients.connected("accept the heartbeat of a transaction") as client:
             client.heartbeat(ttypes.HeartbeatRequest(0, transaction))
 
     def _lock(self, transaction: int, table: HiveTable, operation: int) -> None:
@@ -325,10 +325,10 @@ class ThriftMetastore(Metastore):
         )
         if not self._has_lock(transaction, component, _PATIENCE_SECONDS):
             raise ConnectorError(
-                f"Another transaction has table '{table.name}' for itself since"
+                f"Another transaction has locked table '{table.name}' for"
                 f" {_PATIENCE_SECONDS:.0f} seconds",
                 code="HIVE_TABLE_LOCK_NOT_ACQUIRED",
-                hint="SHOW LOCKS in Hive says which one. " + AGAIN,
+                hint="SHOW LOCKS in Hive shows which one. " + AGAIN,
             )
 
     def _has_lock(self, transaction: int, component: Any, patience: float) -> bool:
@@ -470,11 +470,11 @@ def _partitions(client: Any, table: HiveTable) -> list[str]:
         folder = folder_of(partition.sd.location, f"Partition '{name}' of table '{table.name}'")
         if folder.as_posix() != f"{table.location}/{name}":
             raise ConnectorError(
-                f"Partition '{name}' of table '{table.name}' lies at '{folder}', and partitions are"
-                " read in their table's folder only",
+                f"Partition '{name}' of table '{table.name}' is at '{folder}', but"
+                " partitions are read only in their table's folder",
                 hint=(
-                    f"Move it to '{table.location}/{name}', and say so with ALTER TABLE ... SET"
-                    " LOCATION."
+                    f"Move it to '{table.location}/{name}', and record that with ALTER"
+                    " TABLE ... SET LOCATION."
                 ),
             )
         names.append(name)

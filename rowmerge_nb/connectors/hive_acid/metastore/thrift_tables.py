@@ -33,8 +33,8 @@ def folder_of(location: str | None, subject: str) -> Path:
     names_host = path.startswith("//") and not path.startswith("///") and path != text
     if not path.startswith("/") or names_host or "\0" in path:
         raise ConnectorError(
-            f"{subject} lies at '{location}', and only folders of mounted file systems are read",
-            hint="Mount the store, and make the table at the mounted folder.",
+            f"{subject} is at '{location}', but only folders of mounted file systems are read",
+            hint="Mount the store, and create the table in the mounted folder.",
         )
     return Path("/" + path.lstrip("/"))
 
@@ -46,7 +46,7 @@ def hive_table_of(
         return _table_of(name, metastore_table, not_null)
     except (AttributeError, TypeError, ValueError, RecursionError) as error:
         raise ConnectorError(
-            f"The Hive Metastore describes table '{name}' by what cannot be: {error}",
+            f"The Hive Metastore has an invalid description of table '{name}': {error}",
             code="HIVE_METASTORE_ERROR",
             hint="Repair the table in Hive, or drop it there.",
         ) from error
@@ -57,9 +57,9 @@ def _table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[
     storage = metastore_table.sd
     if metastore_table.tableType not in {"MANAGED_TABLE", "EXTERNAL_TABLE"}:
         raise ConnectorError(
-            f"'{name}' is of kind {metastore_table.tableType} in the metastore, and only tables are"
-            " read",
-            hint="Make a table of it in Hive or Trino: CREATE TABLE ... AS SELECT.",
+            f"'{name}' has type {metastore_table.tableType} in the metastore, but only"
+            " tables are read",
+            hint="Copy it into a table in Hive or Trino: CREATE TABLE ... AS SELECT.",
         )
     if not str(storage.inputFormat).startswith(_ORC):
         raise ConnectorError(
@@ -71,8 +71,8 @@ def _table_of(name: SchemaTableName, metastore_table: Any, not_null: Collection[
     transactional = parameters.get("transactional", "false").lower() == "true"
     if transactional and parameters.get("transactional_properties", "default") != "default":
         raise ConnectorError(
-            f"Table '{name}' is transactional as '{parameters['transactional_properties']}', and"
-            " only 'default' is read",
+            f"Table '{name}' is transactional as"
+            f" '{parameters['transactional_properties']}', but only 'default' is supported",
             hint="Copy it in Hive or Trino into a full ACID table.",
         )
     folder = folder_of(storage.location, f"Table '{name}'")

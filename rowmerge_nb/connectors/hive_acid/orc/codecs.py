@@ -39,5 +39,5 @@ def orc_codec(name: str) -> OrcCodec:
     near = did_you_mean(name.upper(), OrcCodec.__members__) if isinstance(name, str) else None
     raise ConnectorError.invalid(
         msg,
-        hint=near or "Leave it out for GZIP, which all readers of ORC know.",
+        hint=near or "Omit it to use GZIP, which all ORC readers support.",
     )

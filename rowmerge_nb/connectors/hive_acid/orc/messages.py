@@ -105,8 +105,8 @@ def decompressed(data: bytes, codec: int) -> bytes:
         size += len(chunks[-1])
         if len(chunks[-1]) > _LARGEST or size > _MOST:
             raise ValueError(
-                f"a tail of {len(data)} bytes unfolds to more than {_MOST} bytes, or a chunk of it"
-                f" to more than {_LARGEST}"
+                f"a tail of {len(data)} bytes decompresses to more than {_MOST} bytes,"
+                f" or one of its chunks to more than {_LARGEST}"
             )
         at += 3 + (header >> 1)
     return b"".join(chunks)
@@ -118,18 +118,18 @@ def _unpacked(chunk: bytes, codec: int) -> bytes:
         plain = unpacking.decompress(chunk, _LARGEST + 1)
         if not unpacking.eof:
             raise ValueError(
-                f"a chunk of {len(chunk)} bytes is cut short, or holds more than {_LARGEST}"
+                f"a chunk of {len(chunk)} bytes is truncated, or holds more than {_LARGEST}"
             )
         return plain
     if codec == _SNAPPY:
         size, _ = _read_varint(chunk, 0)
         if size > _LARGEST:
-            raise ValueError(f"a chunk of {len(chunk)} bytes says that it holds {size}")
+            raise ValueError(f"a chunk of {len(chunk)} bytes declares a size of {size}")
         return bytes(pa.decompress(chunk, size, codec="snappy"))
     if codec == _ZSTD:
         with pa.CompressedInputStream(pa.BufferReader(chunk), "zstd") as stream:
             return bytes(stream.read(_LARGEST + 1))
-    raise ValueError(f"ORC's codec {codec} is not known here")
+    raise ValueError(f"ORC codec {codec} is not supported")
 
 
 def compressed(plain: bytes, codec: int) -> bytes:

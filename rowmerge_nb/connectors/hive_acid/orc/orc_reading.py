@@ -47,9 +47,9 @@ def reading(path: Path) -> Iterator[Any]:
         yield orc.ORCFile(str(path))
     except FileNotFoundError as error:
         raise ConnectorError(
-            f"File '{path}' of a Hive table is gone",
+            f"File '{path}' of a Hive table is missing",
             code="HIVE_FILE_NOT_FOUND",
-            hint="Run the statement again; if it stays so, bring the file back.",
+            hint="Run the statement again. If it fails again, restore the file.",
         ) from error
     except RowMergeError:
         raise
@@ -59,8 +59,7 @@ def reading(path: Path) -> Iterator[Any]:
             f"'{path}' cannot be read as ORC: {' '.join(str(error).split())}",
             code="HIVE_BAD_DATA",
             hint=(
-                "Replace the file by a copy that is whole; Arrow reads timestamps from 1677 to"
-                " 2262."
+                "Replace the file with an intact copy. Arrow reads timestamps from 1677 to 2262."
             ),
         ) from error
 
@@ -214,7 +213,7 @@ def _check_acid(path: Path, schema: pa.Schema) -> None:
             f"'{path}' does not have the columns of a transactional table's file; it has"
             f" {', '.join(schema.names)}",
             code="HIVE_BAD_DATA",
-            hint="Replace it by the file that the transaction wrote.",
+            hint="Replace it with the file that the transaction wrote.",
         )
 
 
@@ -316,10 +315,10 @@ def _arrays(
             arrays.append(from_file(require_texts(present[fields[index].name]), column.type))
         except (pa.ArrowException, ValueError) as error:
             raise ConnectorError(
-                f"Column '{column.name}' of type {column.type} cannot be read out of '{path}',"
-                f" which holds {fields[index].type}",
+                f"Column '{column.name}' of type {column.type} cannot be read from"
+                f" '{path}', which holds {fields[index].type}",
                 code="HIVE_BAD_DATA",
-                hint="Declare the column with the type that the files have.",
+                hint="Declare the column with the type in the files.",
             ) from error
     return arrays
 

@@ -12,8 +12,8 @@ from rowmerge_nb.connectors.jdbc.postgresql.postgres_session import LOCK_SECONDS
 
 _RETRY: Final = "Run the statement again."
 _GRANT: Final = "GRANT the right to the connection's user."
-_ROOM: Final = "Make room on the server's disk; the table is as it was."
-_CORRECT: Final = "Give a value that the column can hold; the table is as it was."
+_ROOM: Final = "Free space on the server's disk. The table is unchanged."
+_CORRECT: Final = "Give a value that the column can hold. The table is unchanged."
 _CAST: Final = "INVALID_CAST_ARGUMENT"
 _CLOSED: Final = (
     "server closed the connection|connection to server|no connection to the server|terminating"
@@ -23,11 +23,11 @@ _CLOSED: Final = (
 _EXACT: Final = {
     "21000": (
         "INVALID_ARGUMENTS",
-        "Change what gives several rows, such as a rule or a trigger; the table is as it was.",
+        "Change what returns several rows, such as a rule or a trigger. The table is unchanged.",
     ),
     "22003": (
         "NUMERIC_VALUE_OUT_OF_RANGE",
-        "Give a number that the column's type has room for; the table is as it was.",
+        "Give a number that the column's type has room for. The table is unchanged.",
     ),
     "22012": (
         "DIVISION_BY_ZERO",
@@ -39,34 +39,34 @@ _EXACT: Final = {
     "22021": (
         _CAST,
         (
-            r"Take the zero bytes out of the text, as by replace(text, chr(0), ''); the table is as"
-            r" it was."
+            r"Remove the zero bytes from the text, for example with replace(text, chr(0), '')."
+            r" The table is unchanged."
         ),
     ),
     "22P05": (
         _CAST,
         (
-            "Take out the characters that the database's encoding does not have, or use a database"
-            " in UTF-8."
+            "Remove the characters that the database's encoding does not support, or"
+            " use a database in UTF-8."
         ),
     ),
     "22P02": (
         _CAST,
         (
-            "Give a text that the column's type has; of an enumeration one of its labels. The table"
-            " is as it was."
+            "Use a text that the column's type allows; for an enumeration, one of its"
+            " labels. The table is unchanged."
         ),
     ),
     "22001": (
         _CAST,
-        "Give a shorter text, or ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar before.",
+        "Use a shorter text, or first run ALTER TABLE ... ALTER COLUMN ... SET DATA TYPE varchar.",
     ),
     "22023": ("INVALID_ARGUMENTS", USUAL_STEP),
     "25006": (
         "PERMISSION_DENIED",
         (
-            "Write where the server takes changes: not on a standby, and not with"
-            " default_transaction_read_only of role or database."
+            "Connect to a server that accepts changes: not a standby, and without"
+            " default_transaction_read_only for the role or database."
         ),
     ),
     "28000": ("PERMISSION_DENIED", "Correct user and password in the connection string."),
@@ -75,17 +75,17 @@ _EXACT: Final = {
     "42P01": ("TABLE_NOT_FOUND", _RETRY),
     "42703": ("COLUMN_NOT_FOUND", _RETRY),
     "3F000": ("SCHEMA_NOT_FOUND", _RETRY),
-    "42P06": ("SCHEMA_ALREADY_EXISTS", "Choose another name, or DROP SCHEMA before."),
-    "42P07": ("TABLE_ALREADY_EXISTS", "Choose another name, or DROP TABLE before."),
+    "42P06": ("SCHEMA_ALREADY_EXISTS", "Choose another name, or DROP SCHEMA first."),
+    "42P07": ("TABLE_ALREADY_EXISTS", "Choose another name, or DROP TABLE first."),
     "42701": ("COLUMN_ALREADY_EXISTS", "Choose another name."),
-    "2BP01": ("NOT_SUPPORTED", "Drop what depends on it before, in the database itself."),
+    "2BP01": ("NOT_SUPPORTED", "First drop what depends on it, in the database itself."),
     "42809": ("NOT_SUPPORTED", "Name a table of the database's own."),
     "55000": ("NOT_SUPPORTED", USUAL_STEP),
     "57014": (
         "JDBC_ERROR",
         (
-            "Raise statement_timeout, if that has ended it: ALTER ROLE ... SET statement_timeout ="
-            " '10min'. The table is as it was."
+            "If statement_timeout ended it, raise it: ALTER ROLE ... SET"
+            " statement_timeout = '10min'. The table is unchanged."
         ),
     ),
 }
@@ -95,18 +95,18 @@ _CLASSES: Final = {
     "0A": ("NOT_SUPPORTED", USUAL_STEP),
     "22": (_CAST, _CORRECT),
     "42": ("JDBC_ERROR", USUAL_STEP),
-    "44": ("CONSTRAINT_VIOLATION", "Give rows that the view's WITH CHECK OPTION lets through."),
+    "44": ("CONSTRAINT_VIOLATION", "Use rows that the view's WITH CHECK OPTION allows."),
     "53": ("GENERIC_INSUFFICIENT_RESOURCES", _ROOM),
     "54": (
         "GENERIC_INSUFFICIENT_RESOURCES",
-        "Store less in one row, or ask for less at a time: it is beyond a limit of the server.",
+        "Store less in one row, or request less at a time: a limit of the server was exceeded.",
     ),
-    "58": ("JDBC_ERROR", "Look at the server's log and its disk; the table is as it was."),
+    "58": ("JDBC_ERROR", "Check the server's log and its disk. The table is unchanged."),
     "XX": (
         "JDBC_ERROR",
         (
-            "Look at the server's log: the server reports damage or an error of its own. The table"
-            " is as it was."
+            "Check the server's log: the server reports damage or an error of its"
+            " own. The table is unchanged."
         ),
     ),
 }
@@ -141,8 +141,8 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
             message,
             code="GENERIC_INSUFFICIENT_RESOURCES",
             hint=(
-                "Every task of a statement has a connection of its own: raise max_connections, or"
-                " run fewer tasks at a time."
+                "Each task of a statement has its own connection: raise"
+                " max_connections, or run fewer tasks at a time."
             ),
         )
     if state.startswith(("08", "57P", "25P")) or (
@@ -151,7 +151,7 @@ def translated(error: Exception, doing: str, where: str, dsn: str) -> RowMergeEr
         return ConnectorError(
             f"{doing} in {where} failed, the connection was lost: {words}",
             code="JDBC_ERROR",
-            hint=f"See that the server runs. {_RETRY}",
+            hint=f"Check that the server runs. {_RETRY}",
         )
     code, hint = _EXACT.get(state) or _CLASSES.get(state[:2]) or ("JDBC_ERROR", USUAL_STEP)
     return ConnectorError(message, code=code, hint=hint)

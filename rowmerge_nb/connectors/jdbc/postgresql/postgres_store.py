@@ -84,7 +84,7 @@ class PostgresStore(Store):
     truncating = "TRUNCATE TABLE"
     has_schemas = True
     alters_columns = True
-    undeclared = "which PostgreSQL has no counterpart of here"
+    undeclared = "which has no counterpart in PostgreSQL here"
     stores_comments = True
     keeps_negative_zero = True
     keeps_others_out = False
@@ -142,11 +142,11 @@ class PostgresStore(Store):
         words = redacted(words, self.dsn)
         if "too many" in words or "remaining connection slots" in words:
             return ConnectorError(
-                f"{subject} takes no more connections: {words}",
+                f"{subject} accepts no more connections: {words}",
                 code="JDBC_ERROR",
                 hint=(
-                    "Every task of a statement has a connection of its own: raise max_connections,"
-                    " or run fewer tasks at a time."
+                    "Each task of a statement has its own connection: raise"
+                    " max_connections, or run fewer tasks at a time."
                 ),
             )
         if "authentication failed" in words or "no password supplied" in words or "role" in words:

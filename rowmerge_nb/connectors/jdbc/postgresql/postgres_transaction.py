@@ -125,9 +125,9 @@ class PostgresTransaction(JdbcTransaction):
         )
         if repeated is not None:
             raise ConnectorError(
-                f"PostgreSQL table '{name}' has several columns '{repeated.lower()}' that differ in"
-                " case only",
-                hint="Make a view that names them otherwise.",
+                f"PostgreSQL table '{name}' has several columns '{repeated.lower()}'"
+                " that differ only in case",
+                hint="Create a view that gives them other names.",
             )
         keys = self.reader().query(
             "SELECT a.attname::text AS name FROM pg_index i CROSS JOIN unnest(i.indkey::int2[])"
@@ -161,7 +161,7 @@ class PostgresTransaction(JdbcTransaction):
     def _column(self, table: str, row: dict[str, Any]) -> JdbcColumn:
         sql_type = types.type_of(row["base"], row["category"], row["modifier"])
         if sql_type is None:
-            hint = "Make a view that leaves the column out or casts it"
+            hint = "Create a view that omits or casts the column"
             hint += ", or declare precision and scale." if row["base"] == "numeric" else "."
             raise unsupported(
                 self._store, table, row["name"], row["declared"], "which has no counterpart", hint
@@ -319,8 +319,8 @@ class PostgresTransaction(JdbcTransaction):
         }
         if staged != attempts:
             raise ExecutionError(
-                f"{sum(attempts.values())} rows were staged, and {sum(staged.values())} of them are"
-                " there",
+                f"{sum(attempts.values())} rows were staged, but"
+                f" {sum(staged.values())} of them exist",
                 step="finish_merge",
             )
         # Without statistics the server would choose bad joins.
@@ -398,12 +398,12 @@ class PostgresTransaction(JdbcTransaction):
         self._stages.clear()
         self.end()
         raise ConnectorError(
-            f"The outcome is unknown: PostgreSQL at {self._store.shown} did not say whether the"
-            f" transaction was committed: {error.message}",
+            f"The outcome is unknown: PostgreSQL at {self._store.shown} did not report"
+            f" whether the transaction was committed: {error.message}",
             code="JDBC_ERROR",
             hint=(
-                f"Once the server runs, SELECT pg_xact_status('{number}') tells. Do not run the"
-                " statement again before."
+                f"Once the server runs, SELECT pg_xact_status('{number}') shows the"
+                " outcome. Do not run the statement again until then."
             ),
             changed=None,
         )

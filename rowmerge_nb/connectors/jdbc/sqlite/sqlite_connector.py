@@ -38,8 +38,8 @@ class SqliteConnector(JdbcConnector):
         text = checked_path(path, "path")
         if not text or text.startswith((":memory:", "file:")):
             raise ConnectorError(
-                f"'{text}' is not the path of a file; SQLite tables of this connector are read by"
-                " several processes",
+                f"'{text}' is not the path of a file; several processes read the"
+                " SQLite tables of this connector",
                 hint="Give a path such as 'shop.db'; memory tables need no SQLite.",
             )
         # Tasks may run in another directory.

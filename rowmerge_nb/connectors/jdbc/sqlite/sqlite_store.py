@@ -42,9 +42,9 @@ _ASKED: Final = ("pragma_foreign_key_list", "pragma_table_list", "pragma_table_x
 _FAILURES: Final = {
     "disk is full": (
         "GENERIC_INSUFFICIENT_RESOURCES",
-        "Make room on its disk, and run the statement again; the table is as it was.",
+        "Free space on its disk, and run the statement again. The table is unchanged.",
     ),
-    "disk I/O error": ("JDBC_ERROR", "See what is wrong with its disk; the table is as it was."),
+    "disk I/O error": ("JDBC_ERROR", "Check its disk. The table is unchanged."),
     "no such table": ("TABLE_NOT_FOUND", "Run the statement again."),
     "no such column": ("COLUMN_NOT_FOUND", "Run the statement again."),
 }
@@ -98,14 +98,14 @@ class SqliteStore(Store):
             raise ConnectorError(
                 f"SQLite database '{path}' cannot be opened: there is no directory '{path.parent}'",
                 code="JDBC_ERROR",
-                hint="Correct the path, or make the directory.",
+                hint="Correct the path, or create the directory.",
             )
         if not create and not path.is_file():
             raise ConnectorError(
                 f"SQLite database '{path}' cannot be opened:"
                 f" {'it is a directory' if path.is_dir() else 'there is no such file'}",
                 code="JDBC_ERROR",
-                hint="Correct the path; SqliteConnector(path, create=True) makes a new one.",
+                hint="Correct the path; SqliteConnector(path, create=True) creates a new one.",
             )
         if writing and not os.access(path, os.W_OK):
             raise self.read_only()
@@ -138,8 +138,8 @@ class SqliteStore(Store):
         )
         if rows:
             raise ConnectorError(
-                f"SQLite database {self.shown} has a table '{rows[0]['name']}', which takes the"
-                " place of one of SQLite's own",
+                f"SQLite database {self.shown} has a table '{rows[0]['name']}', which"
+                " hides one of SQLite's own",
                 hint="Rename it in the sqlite3 shell: ALTER TABLE ... RENAME TO ...",
             )
 
@@ -168,7 +168,7 @@ class SqliteStore(Store):
                 f"{doing} failed: {subject} is locked by another connection for more than"
                 f" {BUSY_MILLISECONDS // 1000} seconds",
                 code="TRANSACTION_CONFLICT",
-                hint="End the other program's transaction, and run it again.",
+                hint="End the other program's transaction, and run the statement again.",
             )
         if "readonly" in words:
             return self.read_only()
@@ -177,7 +177,8 @@ class SqliteStore(Store):
                 f"{subject} cannot be read: {words}",
                 code="JDBC_ERROR",
                 hint=(
-                    "Check the path; a damaged file may be rescued by the sqlite3 shell's .recover."
+                    "Check the path; a damaged file may be rescued with .recover of"
+                    " the sqlite3 shell."
                 ),
             )
         # "error in ...": an index, view or trigger lacks it, not the statement.

@@ -128,7 +128,7 @@ class SqliteTransaction(JdbcTransaction):
                 row["name"],
                 declared or "''",
                 "which has no counterpart" if declared else "no type at all",
-                "Declare it otherwise, or make a view without it.",
+                "Declare it differently, or create a view without it.",
             )
         # SQLite fills a single key column that is declared INTEGER by the rowid.
         numbered = (
@@ -220,8 +220,8 @@ class SqliteTransaction(JdbcTransaction):
     def spelled_name(self, name: SchemaTableName) -> tuple[str, str]:
         if name.schema != SCHEMA:
             raise ConnectorError(
-                f"Schema '{name.schema}' does not exist; an SQLite database has the schema"
-                f" '{SCHEMA}' alone",
+                f"Schema '{name.schema}' does not exist; an SQLite database has only"
+                f" the schema '{SCHEMA}'",
                 code="SCHEMA_NOT_FOUND",
                 hint=f"Name the table {SCHEMA}.{name.table}.",
             )
@@ -267,7 +267,7 @@ class SqliteTransaction(JdbcTransaction):
         staged_rows = session.value(f"SELECT count(*) AS n FROM {STAGE}")
         if staged_rows != sum(attempts.values()):
             raise ExecutionError(
-                f"{sum(attempts.values())} rows were staged, and {staged_rows} of them are there",
+                f"{sum(attempts.values())} rows were staged, but {staged_rows} of them exist",
                 step="finish_merge",
             )
         return STAGE
@@ -276,8 +276,8 @@ class SqliteTransaction(JdbcTransaction):
         """Compare SQLite's counter of other connections' commits."""
         if self.writer().value("PRAGMA data_version") != self._version:
             raise ExecutionError(
-                f"SQLite database {self._store.shown} was changed by another connection since the"
-                " statement has read it",
+                f"SQLite database {self._store.shown} was changed by another"
+                " connection after the statement read it",
                 code="TRANSACTION_CONFLICT",
                 step="finish_merge",
                 hint="Run the statement again.",
@@ -298,12 +298,11 @@ class SqliteTransaction(JdbcTransaction):
                     raise
                 self.end()
                 raise ConnectorError(
-                    "The outcome is unknown: SQLite could not say whether the transaction was"
-                    f" committed. {error.message}",
+                    "The outcome is unknown: SQLite could not report whether the"
+                    f" transaction was committed. {error.message}",
                     code=error.code,
                     hint=(
-                        "See what is wrong with its disk, and look at the table before you run the"
-                        " statement again."
+                        "Check its disk, and check the table before you run the statement again."
                     ),
                     changed=None,
                 ) from error

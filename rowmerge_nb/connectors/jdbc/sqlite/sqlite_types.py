@@ -191,9 +191,7 @@ def stored(column: JdbcColumn, array: pa.Array) -> pa.Array:
     base = column.type.base
     if base in {"real", "double"}:
         if pc.any(pc.is_nan(array)).as_py():
-            _refuse(
-                column, "NaN", "SQLite keeps NaN as NULL", "Use NULL or another value in its place."
-            )
+            _refuse(column, "NaN", "SQLite keeps NaN as NULL", "Use NULL or another value instead.")
         return array.cast(pa.float64())
     if base == "decimal" and not has_text_affinity(column.declared):
         _check_digits(column, array)

@@ -170,8 +170,8 @@ class JarStore:
             free = shutil.disk_usage(self.folder).free
         if needed_bytes and free < needed_bytes + _SPARE_BYTES:
             raise _no_space(
-                f"The jars need {megabytes(needed_bytes)} MB, and the disk of {self.folder} has"
-                f" {megabytes(free)} MB"
+                f"The jars need {megabytes(needed_bytes)} MB, but the disk of {self.folder}"
+                f" has {megabytes(free)} MB"
             )
 
 

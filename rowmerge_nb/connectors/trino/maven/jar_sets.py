@@ -66,7 +66,7 @@ class JarSet:
         if not self.engine:
             raise SetupError(
                 f"The POM file of the plugin in {self.folder} names no version of trino-spi",
-                hint="Give the engine's coordinates: trino='io.trino:trino-main:483'.",
+                hint="Pass the engine's coordinates: trino='io.trino:trino-main:483'.",
             )
         return parse_coordinates(self.engine, "trino")
 

@@ -28,7 +28,7 @@ _SPI: Final = ("io.trino", "trino-spi", "", _JAR)
 _VERSION: Final = re.compile(r"<version>([^<]+)</version>")
 _MOST_VERSIONS: Final = 5
 _ARCHIVES: Final = (
-    "Some plugins are in a server's archive only: name its folders with plugin and trino."
+    "Some plugins are only in a server's archive: name its folders with plugin and trino."
 )
 
 

@@ -74,7 +74,7 @@ def read_frame(name: str, frame: Any) -> FrameTable:
     if not sources:
         raise AnalysisError.unsupported(
             f"DataFrame '{name}' has no columns",
-            hint="Give it one column at least.",
+            hint="Give it at least one column.",
         )
     return _table(
         name,
@@ -132,8 +132,7 @@ def _table(name: str, columns: list[tuple[str, Callable[[], Any]]], rows: int | 
 
 def _repeated(name: str, column: str) -> AnalysisError:
     return AnalysisError(
-        f"DataFrame '{name}' has column '{column}' more than once (names are compared without"
-        " case)",
+        f"DataFrame '{name}' has more than one column '{column}' (names are compared without case)",
         code="DUPLICATE_COLUMN_NAME",
         hint="Rename one of them.",
     )
@@ -150,8 +149,8 @@ def _column(name: str, column: str, read: _Reader) -> Any:
             else f"{display_value[:_LONGEST_VALUE]}…"
         )
         return AnalysisError.unsupported(
-            f"Row {error.row} of column '{column}' of DataFrame '{name}' has {display_value}, which"
-            f" is not taken: {error.reason}",
+            f"Row {error.row} of column '{column}' of DataFrame '{name}' has"
+            f" {display_value}, which is not accepted: {error.reason}",
             hint="Rows are counted from 0. Change the value, or cast or drop the column.",
         )
     except _FAILURES as error:
@@ -254,7 +253,7 @@ def _categories(categories: Any, codes: Any) -> tuple[Type, pa.ChunkedArray]:
 def _polars_values(series: Any) -> tuple[Type, pa.ChunkedArray]:
     if str(series.dtype) == "Object":
         # Polars would export the addresses of such values as bytes.
-        raise TypeError("it is of Polars' type Object")
+        raise TypeError("it is of Polars type Object")
     return exact_values(pa.chunked_array(series))
 
 

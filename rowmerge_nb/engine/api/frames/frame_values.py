@@ -139,7 +139,7 @@ def _check_times(array: pa.Array) -> None:
     bounds = pc.min_max(ticks)
     day = _DAY * {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[unit]
     if bounds["min"].is_valid and not 0 <= bounds["min"].as_py() <= bounds["max"].as_py() < day:
-        raise pa.ArrowInvalid("no clock shows that time")
+        raise pa.ArrowInvalid("that time of day does not exist")
 
 
 def _check_names(arrow_type: pa.DataType) -> None:

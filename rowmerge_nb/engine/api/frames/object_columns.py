@@ -96,7 +96,7 @@ def _reason(
     except (RefusedValueError, *_FAILURES) as conversion_error:
         error = conversion_error
     if isinstance(error, UnicodeError):
-        return "it has half of a surrogate pair, which no text in UTF-8 holds"
+        return "it has half of a surrogate pair, which UTF-8 text cannot hold"
     if isinstance(error, OverflowError):
         return "it is beyond the 64 bits of bigint"
     if isinstance(error, pa.ArrowNotImplementedError) and str(error) == "extension":
@@ -153,7 +153,7 @@ def _check(values: Sequence[Any], families: set[str]) -> None:
             None,
         )
         if families and finer is not None and finer == finer:  # noqa: PLR0124 - NaT has nanoseconds that are NaN
-            raise TypeError("it has nanoseconds, and SQL's values have microseconds here")
+            raise TypeError("it has nanoseconds, but SQL values have microseconds here")
 
 
 def _check_zones(values: Sequence[Any], family: str) -> None:
@@ -163,9 +163,11 @@ def _check_zones(values: Sequence[Any], family: str) -> None:
         if type(value).__name__ not in _ABSENT
     }
     if family == "time" and True in zoned:
-        raise TypeError("it has a time zone, and no SQL type here holds a time of day with one")
+        raise TypeError(
+            "it has a time zone, and no SQL type here holds a time of day with a time zone"
+        )
     if len(zoned) > 1:
-        raise TypeError("some timestamps of the column have a time zone, and some have none")
+        raise TypeError("some timestamps of the column have a time zone, and some do not")
 
 
 def _check_inside(values: Sequence[Any], arrow_type: pa.DataType) -> None:

@@ -201,12 +201,13 @@ def _program(tree: Typed, arrow_type: pa.DataType, what: str) -> AssignedColumn:
         printed = page_expression(tree, printer, condition=False)
     except UnprintableError as error:
         raise UnreadableError(
-            f"The nearest keys are not known: {what} cannot be computed on pages, which cannot be"
-            f" asked for {error}"
+            f"The nearest keys are unknown: {what} cannot be computed on pages, which"
+            f" do not support {error}"
         ) from error
     if printer.subqueries or has_subquery(tree) or not is_deterministic(tree):
         raise UnreadableError(
-            f"The nearest keys are not known: {what} has a subquery, or another value each time"
+            f"The nearest keys are unknown: {what} has a subquery, or a different"
+            " value on each evaluation"
         )
     return AssignedColumn("value", arrow_type, replace(printed, span=None))
 
@@ -216,7 +217,7 @@ def _padded_text(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column) or column.type.base not in TEXT:
         raise UnreadableError(
-            f"The nearest keys are not known: a key of type {tree.type} is computed"
+            f"The nearest keys are unknown: a key of type {tree.type} is computed"
         )
     display_values = rows.column(column.symbol)
     values = pc.utf8_rtrim(
@@ -230,7 +231,7 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
     column = tree.arguments[0] if isinstance(tree, Apply) and tree.name == "cast" else tree
     if not isinstance(column, Column):
         raise UnreadableError(
-            f"The nearest keys are not known: a key of type {tree.type} is computed"
+            f"The nearest keys are unknown: a key of type {tree.type} is computed"
         )
     values = rows.column(column.symbol)
     utc = pa.timestamp("us", tz="UTC")
@@ -239,7 +240,7 @@ def _moments(tree: Typed, rows: pa.RecordBatch) -> KeyValues:
         return KeyValues(instants_of(clocks, session_zone()), clocks, values)
     if column.type.base != MOMENT:
         raise UnreadableError(
-            f"The nearest keys are not known: a key is a {column.type} as a {tree.type}"
+            f"The nearest keys are unknown: a key is a {column.type} as a {tree.type}"
         )
     if not is_zoned(column.type):
         return KeyValues(values.cast(utc), values.cast(pa.timestamp("us")), values)

@@ -234,8 +234,8 @@ class _Search:
         pairs = self._pairs(sql)
         if len(pairs.source) > MOST_PAIRS:
             raise UnreadableError(
-                f"The nearest keys are not known: more than {MOST_PAIRS:,} pairs of rows have equal"
-                " keys, and ON demands more of them"
+                f"The nearest keys are unknown: more than {MOST_PAIRS:,} pairs of rows"
+                " have equal keys, and ON has further conditions"
             )
         return pairs
 
@@ -475,11 +475,11 @@ class _Search:
             for position, key in enumerate(self.values[side])
         }
         self.connection.register(
-            "told", pa.table({"place": pa.array(np.arange(len(rows))), **keys})
+            "requested", pa.table({"place": pa.array(np.arange(len(rows))), **keys})
         )
         same = self._columns("a.k{0} IS NOT DISTINCT FROM b.k{0}", separator=" AND ")
         counts = self.connection.execute(
-            f"SELECT count(*), bool_or(b.m) FROM told a JOIN {side} b ON {same} GROUP BY a.place"
+            f"SELECT count(*), bool_or(b.m) FROM requested a JOIN {side} b ON {same} GROUP BY a.place"
             " ORDER BY a.place"
         ).fetchall()
         return [(int(alike), bool(is_taken)) for alike, is_taken in counts]

@@ -82,9 +82,9 @@ def _refuse(tree: Any, engine: str) -> None:
     # Trino rounds decimals to the larger scale and truncates integers; DuckDB returns a double,
     # PostgreSQL more digits.
     if tree.find(exp.Div):
-        raise UntranslatableError("a division has other digits there")
+        raise UntranslatableError("a division has different digits there")
     if engine == "postgresql" and tree.find(exp.Greatest, exp.Least):
-        raise UntranslatableError("greatest and least pass over NULL there")
+        raise UntranslatableError("greatest and least ignore NULL there")
 
 
 def _adapted(node: Any, engine: str) -> Any:

@@ -75,21 +75,22 @@ def begin_verification(
     if unknown:
         return replace(
             verification,
-            problem=f"the store itself fills column '{unknown[0]}', which the INSERT leaves out",
+            problem=f"the store itself fills column '{unknown[0]}', which the INSERT omits",
         )
     if analysis.target.branch:
         return replace(
             verification,
-            problem=f"the statement changes branch '{analysis.target.branch}', which it cannot have",
+            problem=f"the statement changes branch '{analysis.target.branch}', and it has no"
+            " branches",
         )
     if any(binding.version is not None for binding in analysis.bindings):
         return replace(
             verification,
-            problem="the statement reads a former version of a table, and it has no history",
+            problem="the statement reads an earlier version of a table, and it has no history",
         )
     if isinstance(analysis, MergeAnalysis) and (analysis.added or analysis.type_changes):
         return replace(
-            verification, problem="the statement adds columns, for which it has no words"
+            verification, problem="the statement adds columns, for which it has no syntax"
         )
     # The rows of VALUES are in the statement, which the other engine reads as well.
     bindings = {
@@ -172,9 +173,9 @@ class Verification:
                 )
             return self._record(
                 "other rule",
-                f"{name} has another rule and compares nothing: as standard SQL, it refuses to"
-                " change a target row more than once. duplicates='trino' lets different clauses do"
-                " that, duplicates='standard' refuses it here as well",
+                f"{name} has another rule and compares nothing: like standard SQL, it"
+                " refuses to change a target row more than once. duplicates='trino' lets"
+                " different clauses do that; duplicates='standard' refuses it here as well",
             )
         except RefusedError as error:
             return self._record("not compared", f"{name} could not run the statement: {error}")
@@ -202,7 +203,7 @@ class Verification:
             statement = translate(self.analysis.text, verifier.dialect)
             names = [binding.name[-1].lower() for binding, _ in self.tables]
             if repeated := [name for name, times in Counter(names).items() if times > 1]:
-                raise UntranslatableError(f"two tables of the statement are called '{repeated[0]}'")
+                raise UntranslatableError(f"two tables of the statement are named '{repeated[0]}'")
             for name, (binding, rows) in zip(names, self.tables, strict=True):
                 verifier.load(name, binding.columns, _lower(rows))
             changed = verifier.change(statement)

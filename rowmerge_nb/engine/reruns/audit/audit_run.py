@@ -53,14 +53,14 @@ _VERSION: Final = (
 REFUSED: Final = {
     "dry_run": "an audit evaluates the statement",
     "era": "pages of an audit have one form",
-    "fault": "an audit calls no sink of the connector's",
+    "fault": "an audit does not call the connector's sinks",
     "flow": "an audit evaluates by the machinery of MERGE",
-    "near": "an audit looks for what explains the rows that differ by itself",
+    "near": "an audit itself searches for explanations of the rows that differ",
     "paradigm": "nothing is stored",
     "rehearse": "an audit is a rehearsal anyway",
     "trace": "an audit keeps the rows that differ",
     "verify": "the table is compared with what another engine has committed",
-    "duplicates": "repeated matches do not end an audit, and are told",
+    "duplicates": "repeated matches do not end an audit; they are reported",
 }
 """Statement options that an audit rejects, and the reasons."""
 
@@ -117,7 +117,8 @@ class _Audit:
             expected, result = self.tables.run(self.tree.text)
         if unknown := [name for name in sources if name and name not in self.tables.asked]:
             raise RowMergeError.invalid(
-                f"The statement reads no table '{'.'.join(unknown[0])}', of which a state is given",
+                f"The statement does not read table '{'.'.join(unknown[0])}', for"
+                " which a state is given",
                 hint="Give states of the tables that the statement names.",
             )
         with self._timed("compare"):
@@ -158,8 +159,8 @@ class _Audit:
         yield from (notice.message for notice in trace.notices)
         if names := momentary(self.tree):
             yield (
-                f"The statement asks for {join(names)}, which an audit answers anew: columns with"
-                " its value differ."
+                f"The statement uses {join(names)}, which an audit evaluates again, so"
+                " columns with its value differ."
             )
 
     def _explained(self, outcome: Audit, trace: Trace, wrong: Bag, committed: Bag) -> Audit:
@@ -257,10 +258,10 @@ def _by_rows(rows: Sequence[AuditedRow]) -> Iterator[Explanation]:
     listed_rows = sum(len(row.missing) + len(row.unexpected) for row in rows)
     sentences = {
         Cause.DUPLICATES: (
-            "several source rows change one target row, and the table holds what one of them makes"
-            " of it"
+            "several source rows change one target row, and the table holds the"
+            " result of one of them"
         ),
-        Cause.TIME_ZONE: "moments are shifted by the same hours in all columns of a row",
+        Cause.TIME_ZONE: "timestamps are shifted by the same number of hours in all columns of a row",
     }
     for cause, sentence in sentences.items():
         explained = [row for row in rows if cause in row.causes]
@@ -280,7 +281,7 @@ def _check_options(arguments: Mapping[str, Any]) -> None:
         if arguments.get(name):
             raise RowMergeError.invalid(
                 f"An audit has no option '{name}': {why}",
-                hint=f"Leave {name} out.",
+                hint=f"Omit {name}.",
             )
 
 
@@ -298,24 +299,24 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
     if len(statements) != 1:
         raise ParseError(
             f"An audit takes one statement; this text has {len(statements)}",
-            hint="Audit the statements one by one, each between two states.",
+            hint="Audit the statements one at a time, each between two states.",
         )
     text, offset = statements[0]
     with placed_in(statement, text, offset):
         tree = parse(text, dialect=options.dialect)
     if not isinstance(tree, t.Merge | t.Update | t.Delete):
         raise RowMergeError.unsupported(
-            "An audit is about a MERGE, an UPDATE or a DELETE; this is none of them",
+            "An audit takes a MERGE, UPDATE or DELETE; this is another statement",
             hint="Rows of other statements are compared by result.check_rows(...).",
         )
     if isinstance(tree, t.Merge) and tree.evolution is not None:
         msg = (
-            "An audit compares rows of the same columns, before and after; WITH SCHEMA EVOLUTION"
-            " may add some"
+            "An audit compares rows that have the same columns before and after; WITH"
+            " SCHEMA EVOLUTION may add columns"
         )
         hint = (
-            "Leave the words out, and give before=... as rows that have the new columns already,"
-            " with NULL in them."
+            "Remove these words, and pass before=... as rows that already have the"
+            " new columns, with NULL in them."
         )
         with placed_in(statement, text, offset):
             raise RowMergeError.unsupported(msg, hint=hint).at(tree.evolution)
@@ -323,11 +324,11 @@ def _parsed(statement: Any, options: Options) -> t.Merge | t.Update | t.Delete:
         branch = tree.target.branch
         with placed_in(statement, text, offset):
             raise RowMergeError.unsupported(
-                f"An audit compares versions of a table, and the statement changes branch"
-                f" '{branch.text}'",
+                "An audit compares versions of a table, but the statement changes"
+                f" branch '{branch.text}'",
                 hint=(
-                    f"Leave @ {branch.text} out, and name the states: before= with the snapshot id"
-                    f" before the statement, after={branch.text!r}."
+                    f"Remove @ {branch.text}, and name the states: before= with the"
+                    f" snapshot id before the statement, after={branch.text!r}."
                 ),
             ).at(branch.span)
     return tree
@@ -346,7 +347,7 @@ def _target(runner: StatementRunner, tree: t.Merge | t.Update | t.Delete, table:
     full_name = runner.catalogs.full_name(table)
     if full_name != target:
         raise RowMergeError.invalid(
-            f"The statement changes {'.'.join(target)}, and not {'.'.join(full_name)}",
+            f"The statement changes {'.'.join(target)}, not {'.'.join(full_name)}",
             hint=(
                 f"Give '{'.'.join(target)}' as table, or the statement that changes the other one."
             ),
@@ -379,7 +380,7 @@ def _states(
         request.rows,
         "rows",
         lambda value: isinstance(value, int) and not isinstance(value, bool) and value > 0,
-        "how many rows are told, from 1",
+        "how many rows are reported, from 1",
     )
     before, after = request.before, request.after
     if not is_frame(before):

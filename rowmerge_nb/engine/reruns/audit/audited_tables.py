@@ -64,7 +64,7 @@ def version_in_words(point: Any) -> str:
     if point is None:
         return "the table as it is now"
     if is_frame(point):
-        return "the rows that were given"
+        return "the rows that were passed"
     if isinstance(point, int):
         return f"version {point}"
     return f"'{point}'" if isinstance(point, str) else f"{point}"
@@ -171,14 +171,15 @@ class _Instead(Mapping["TableName", "TableName"]):
                 return here
             if not metadata.keeps_versions:
                 self.notices.append(
-                    f"{full_name} is read as it is now: its store keeps no versions, so that nobody"
-                    " knows whether it has changed since."
+                    f"{full_name} is read as it is now: its store keeps no versions,"
+                    " so it may have changed since."
                 )
                 return None
             committed = metadata.get_version_time(session, now)
             if self.moment is None or committed is None:
                 self.notices.append(
-                    f"{full_name} is read as it is now: when the other engine read it is not known."
+                    f"{full_name} is read as it is now: the time at which the other"
+                    " engine read it is unknown."
                 )
                 return None
             if committed <= self.moment:
@@ -188,13 +189,13 @@ class _Instead(Mapping["TableName", "TableName"]):
                 metadata.get_versioned_table_handle(session, own_name, then)
             except ConnectorError as error:
                 self.notices.append(
-                    f"{full_name} has changed since, and is read as it is now: {error.message}."
+                    f"{full_name} has changed since and is read as it is now: {error.message}."
                 )
                 return None
             self.audited.tables[here] = TableState(connector, own_name, then)
             moment = self.moment.astimezone(dt.UTC)
             self.notices.append(
-                f"{full_name} has changed since, and is read as it was at"
+                f"{full_name} has changed since and is read as of"
                 f" {moment:%Y-%m-%d %H:%M:%S} UTC, when the other engine committed."
             )
             return here
@@ -256,11 +257,11 @@ class Audited:
                 "; ".join(f"{name} {sql_type}" for name, sql_type in side) for side in columns
             ]
             raise ConnectorError.invalid(
-                f"Table '{self._name}' has other columns before ({column_texts[0]}) than after"
-                f" ({column_texts[1]})",
+                f"Table '{self._name}' has different columns before"
+                f" ({column_texts[0]}) and after ({column_texts[1]})",
                 hint=(
-                    "An audit is about one statement: give states between which the table was not"
-                    " altered."
+                    "An audit covers one statement: pass states between which the"
+                    " table was not altered."
                 ),
             )
         metadata = transaction.metadata(AUDITED)
@@ -428,8 +429,8 @@ def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
     column_names = [column.name for column in columns]
     if set(columns_by_name) != {column.lower() for column in column_names}:
         raise ConnectorError.invalid(
-            f"The rows that were given have the columns {', '.join(rows.column_names)}; the table"
-            f" has {', '.join(column_names)}",
+            "The rows that were passed have the columns"
+            f" {', '.join(rows.column_names)}; the table has {', '.join(column_names)}",
             hint="Give rows with all columns of the table, and no others.",
         )
     ordered = rows.select(
@@ -439,7 +440,7 @@ def _like(rows: pa.Table, columns: tuple[ColumnMetadata, ...]) -> pa.Table:
         return ordered.cast(schema_of(columns))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         raise ConnectorError.invalid(
-            "The rows that were given have values that do not fit the table's columns:"
-            f" {error_text(error)}",
+            "The rows that were passed have values that do not fit the table's"
+            f" columns: {error_text(error)}",
             hint="Give values of the columns' types.",
         ) from error

@@ -74,7 +74,7 @@ def variants_of(
     conditions = list(_conditions(statement))
     for name, condition in conditions:
         change = (condition.span, f"(({condition.span.of(text)}) IS DISTINCT FROM FALSE)")
-        yield Variant(Cause.UNKNOWN, f"{name} is unknown, and was taken as true", text, (change,))
+        yield Variant(Cause.UNKNOWN, f"{name} is unknown and was treated as true", text, (change,))
     if isinstance(statement, t.Merge):
         yield from _orders(statement)
     for name, condition in conditions:
@@ -101,17 +101,17 @@ def _keys(text: str, equalities: Sequence[s.Binary]) -> Iterator[Variant]:
     forms = (
         (
             Cause.NULL_KEYS,
-            "NULL was taken as equal to NULL",
+            "NULL was treated as equal to NULL",
             "({left} IS NOT DISTINCT FROM {right})",
         ),
         (
             Cause.CASE,
-            "texts were compared without regard to case",
+            "texts were compared without case",
             "(lower({left}) = lower({right}))",
         ),
         (
             Cause.PADDING,
-            "texts were compared without the blanks at their ends",
+            "texts were compared without trailing blanks",
             "(rtrim({left}) = rtrim({right}))",
         ),
     )
@@ -132,7 +132,7 @@ def _fractions(
         for column, value in _assigned(statement, integers)
         if integers[column]
     }
-    sentence = "what a column of integers takes was cut off at the point, and not rounded"
+    sentence = "a value for an integer column was truncated instead of rounded"
     if truncations:
         yield Variant(Cause.FRACTIONS, sentence, text, tuple(truncations.items()))
     casts: dict[Span, str] = {}
@@ -146,7 +146,7 @@ def _fractions(
     if casts:
         yield Variant(
             Cause.FRACTIONS,
-            "CAST to an integer cut off at the point, and did not round",
+            "CAST to an integer truncated instead of rounding",
             text,
             tuple(casts.items()),
         )
@@ -201,7 +201,7 @@ def _orders(statement: t.Merge) -> Iterator[Variant]:
                 one.span.of(statement.text),
             ),
         )
-        sentence = f"clause {other.number} was asked before clause {one.number}"
+        sentence = f"clause {other.number} was evaluated before clause {one.number}"
         yield Variant(Cause.ORDER, sentence, statement.text, changes)
 
 

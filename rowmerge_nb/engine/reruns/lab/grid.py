@@ -83,7 +83,7 @@ def points_of(grid: object) -> tuple[LabPoint, ...]:
         grid = {}
     if not isinstance(grid, Mapping):
         _refuse(
-            f"grid = {grid!r} is no mapping of dimensions to values",
+            f"grid = {grid!r} is not a mapping of dimensions to values",
             "Pass grid={'store': ['delta', 'hive'], 'share': [0.01, 0.1]}.",
         )
     for name in grid:

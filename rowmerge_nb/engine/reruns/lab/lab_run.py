@@ -185,8 +185,8 @@ class _Results:
 
     def _next_step(self, without_file: str) -> str:
         if self._path is not None:
-            return "Call it again with the same results to go on."
-        return f"{without_file}, so that a second call goes on."
+            return "Call it again with the same results to continue."
+        return f"{without_file}, so that a second call continues."
 
 
 def _run(
@@ -234,7 +234,7 @@ def _subject(engine: RunningEngine, request: LabRequest) -> Subject:
         if request.key is not None:
             raise RowMergeError.invalid(
                 "The lab without a statement takes no key",
-                hint="Leave key out: made rows are identified by id.",
+                hint="Omit key: generated rows are identified by id.",
             )
         return Subject(MADE_STATEMENT, MADE_TABLE, made_rows(request.rows))
     sql = request.sql.strip().removesuffix(";")
@@ -281,8 +281,8 @@ def _target_name(sql: str, dialect: str) -> str:
     branch = statement.target.branch
     if branch is not None:
         raise RowMergeError.unsupported(
-            f"The lab runs on copies of a table, which do not have its branch '{branch.text}'",
-            hint=f"Leave @ {branch.text} out.",
+            f"The lab runs on copies of a table, which lack its branch '{branch.text}'",
+            hint=f"Remove @ {branch.text}.",
         )
     return ".".join(part.value for part in statement.target.parts)
 
@@ -469,5 +469,5 @@ def _require(store: OpenStore, accepted: Mapping[str, str], name: str, what: str
     if name not in accepted:
         raise ConnectorError.unsupported(
             f"Store '{store.name}' has no {what}",
-            hint=f"Leave {what} out of the grid, or the store.",
+            hint=f"Remove {what} from the grid, or remove the store.",
         )

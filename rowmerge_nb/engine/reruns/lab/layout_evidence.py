@@ -121,7 +121,7 @@ def _of_file(path: Path) -> Iterator[str | Trace | Record]:
         except UnicodeDecodeError as error:
             raise RowMergeError.invalid(
                 f"'{path}' is neither text in UTF-8 nor a saved trace or record",
-                hint="Give a file of statements, or what save_trace or Record.save has written.",
+                hint="Give a file of statements, or a file written by save_trace or Record.save.",
             ) from error
 
 
@@ -141,8 +141,8 @@ def table_of(
         source = engine.run(source, **{**options, "dry_run": True}).trace
     if source.kind not in ROW_CHANGES:
         raise RowMergeError.invalid(
-            f"Statement {index} is no MERGE, UPDATE or DELETE, but {source.kind}",
-            hint="Leave it out: it changes no rows of a table.",
+            f"Statement {index} is not a MERGE, UPDATE or DELETE but {source.kind}",
+            hint="Remove it: it changes no rows of a table.",
         )
     if isinstance(source, Trace):
         refuse_branch(source.target, "A comparison of layouts", "counts the files of the table")

@@ -185,7 +185,7 @@ def _columns(
     }
     if not columns:
         raise RowMergeError.invalid(
-            f"The statements name no column of {'.'.join(subject.name)} that can decide a layout",
+            f"The statements name no column of {'.'.join(subject.name)} that a layout could use",
             hint="Pass layouts=['COLUMN'].",
         )
     return columns
@@ -244,9 +244,9 @@ def _current(
         return cost, ()
     word = "statement" if len(numbers) == 1 else "statements"
     notice = (
-        f"Traces and records have neither conditions of scans nor sizes of files: what {word}"
-        f" {join(numbers)} read is not known, and a touched file counts as {number(round(mean))}"
-        " bytes, the mean."
+        f"Traces and records have neither scan conditions nor file sizes: what {word}"
+        f" {join(numbers)} read is unknown, and each touched file counts as"
+        f" {number(round(mean))} bytes, the mean."
     )
     return cost, (notice,)
 

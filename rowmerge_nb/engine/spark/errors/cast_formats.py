@@ -17,7 +17,7 @@ _DATED: Final = re.compile(r"\s*(\S+?)(\s+\d{1,2}:\d{2}(:\d{2})?)?\s*")
 _ISO: Final = re.compile(
     r"\s*\d{4}-\d{2}-\d{2}T\d{2}(?::\d{2}){0,2}(?:[.,]\d+)?(?:Z|[+-]\d{2}:?\d{2})?\s*"
 )
-_TRY: Final = "TRY_CAST makes such values NULL instead, which loses them."
+_TRY: Final = "TRY_CAST returns NULL for such values, which loses them."
 
 
 def format_hint(message: str) -> str | None:

@@ -101,7 +101,7 @@ def named_group(
             else ", and the result would depend on the order of rows"
         )
     elif group.case_number < 0:
-        clauses = "though no clause fires for them"
+        clauses = "alalthough no clause fires for them"
     else:
         clauses = f"by clause {group.case_number}"
     others = plural(count - 1, "more target row")

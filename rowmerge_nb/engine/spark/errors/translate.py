@@ -32,8 +32,8 @@ _TOO_DEEP: Final = re.compile(
     re.MULTILINE,
 )
 _SPLIT: Final = (
-    "Split the statement, or put parts of it into a subquery or a table of their own; "
-    "a Spark session of your own takes more with spark.driver.extraJavaOptions=-Xss8m."
+    "Split the statement, or move parts of it into a subquery or a separate table."
+    " Your own Spark session allows more with spark.driver.extraJavaOptions=-Xss8m."
 )
 
 _TYPE_NAMES: Final = {"INT": "integer", "STRING": "varchar", "FLOAT": "real", "BINARY": "varbinary"}
@@ -69,7 +69,7 @@ _CODES: Final = {
     ),
     "CONVERSION_INVALID_INPUT": (
         "INVALID_FUNCTION_ARGUMENT",
-        "A text is not of the format that the function reads",
+        "A text does not have the format that the function reads",
     ),
     "DATETIME_OVERFLOW": ("NUMERIC_VALUE_OUT_OF_RANGE", "Timestamp out of range"),
     "DATETIME_FIELD_OUT_OF_BOUNDS": (
@@ -91,8 +91,8 @@ _CODES: Final = {
         "INVALID_FUNCTION_ARGUMENT",
         "Array subscript is out of bounds",
     ),
-    "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not encoded as in a URL"),
-    "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is no regular expression"),
+    "CANNOT_DECODE_URL": ("INVALID_FUNCTION_ARGUMENT", "A text is not URL-encoded"),
+    "INVALID_PARAMETER_VALUE": ("INVALID_FUNCTION_ARGUMENT", "A text is not a regular expression"),
     "INVALID_REGEXP_REPLACE": ("INVALID_FUNCTION_ARGUMENT", "Illegal replacement sequence"),
     "DUPLICATED_MAP_KEY": ("INVALID_FUNCTION_ARGUMENT", "Duplicate map keys are not allowed"),
 }
@@ -100,55 +100,60 @@ _CODES: Final = {
 _NOT_IN_SPARK: Final = {
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.HIGHER_ORDER_FUNCTION": (
         (
-            "A subquery cannot be an argument here: Spark has none inside of functions that work"
-            " element by element"
+            "A subquery cannot be an argument here: Spark allows none within"
+            " functions that work element by element"
         ),
         "Compute it in the source: USING (SELECT s.*, (SELECT ...) AS x FROM ... s).",
     ),
     "UNSUPPORTED_SUBQUERY_EXPRESSION_CATEGORY.UNSUPPORTED_CORRELATED_EXPRESSION_IN_JOIN_CONDITION": (
-        "A row with columns of both sides of a join cannot be looked for in a query here",
+        "A row with columns of both sides of a join cannot be the operand of IN (query) here",
         "Write IN with one value, or compare in WHERE, over the joined rows.",
     ),
     "INVALID_NON_DETERMINISTIC_EXPRESSIONS": (
         (
-            "What gives another value each time, as random(), or is computed in Java, as normalize,"
-            " cannot stand here: Spark allows it in SELECT and WHERE"
+            "A function that returns another value each time, like random(), or is"
+            " computed in Java, like normalize, is not possible here: Spark allows it in"
+            " SELECT and WHERE"
         ),
         "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
     ),
     "AGGREGATE_FUNCTION_WITH_NONDETERMINISTIC_EXPRESSION": (
         (
-            "What gives another value each time, as random(), or is computed in Java, as normalize,"
-            " cannot be aggregated here: Spark allows it in SELECT and WHERE"
+            "A function that returns another value each time, like random(), or is"
+            " computed in Java, like normalize, cannot be aggregated here: Spark allows it in"
+            " SELECT and WHERE"
         ),
         "Compute it in the source: FROM (SELECT s.*, random() AS x FROM ... s).",
     ),
     "UNSUPPORTED_CORRELATED_REFERENCE_DATA_TYPE": (
         (
-            "A subquery that reads a map of a query around it is not supported by this engine:"
-            " Spark has none"
+            "A subquery that reads a map of an outer query is not supported by this"
+            " engine: Spark does not support it"
         ),
         (
-            "Give it what it needs of the map: map_values(m) AS v in a subquery in FROM, and v in"
-            " the other one."
+            "Pass it the part of the map that it needs: map_values(m) AS v in a"
+            " subquery in FROM, and v in the other subquery."
         ),
     ),
     "CallMethodViaReflection should be initialized before eval": (
         (
-            "normalize in a comparison with a query is not supported by this engine: Spark does not"
-            " know that it gives the same each time"
+            "normalize in a comparison with a query is not supported by this engine:"
+            " Spark does not know that it is deterministic"
         ),
         "Compute it in a subquery in FROM, and compare its column.",
     ),
     "ACCESSING_OUTER_QUERY_COLUMN_IS_NOT_ALLOWED": (
-        "A subquery reads a column of a query around it at a place where Spark allows none",
+        "A subquery reads a column of an outer query where Spark does not allow it",
         "Join what the subquery reads, or read the column in its WHERE.",
     ),
     "DUPLICATED_FIELD_NAME_IN_ARROW_STRUCT": (
-        "A row with two fields of one name is not supported by this engine: Arrow has none",
         (
-            "CAST it to a row whose fields have a name each; names that are not in quotes are the"
-            " same in capitals and in small letters."
+            "A row with two fields of one name is not supported by this engine: Arrow"
+            " does not allow it"
+        ),
+        (
+            "CAST it to a row whose fields have different names. Names without quotes"
+            " are case-insensitive."
         ),
     ),
 }
@@ -158,14 +163,14 @@ _OF_MAPS: Final = re.compile(r"SET_OPERATION_ON_MAP_TYPE|INVALID_ORDERING_TYPE|M
 """Spark's conditions for keys with maps; the analyzer rejects other types without an order."""
 
 _NEXT_STEPS: Final = {
-    "DIVISION_BY_ZERO": "NULLIF(divisor, 0) makes the quotient NULL instead.",
-    "INVALID_CAST_ARGUMENT": "TRY_CAST makes such values NULL instead.",
+    "DIVISION_BY_ZERO": "With NULLIF(divisor, 0), the quotient is NULL.",
+    "INVALID_CAST_ARGUMENT": "TRY_CAST returns NULL for such values.",
     "NUMERIC_VALUE_OUT_OF_RANGE": (
-        "Compute it in a wider type, or let TRY(...) make such values NULL."
+        "Use a wider type, or TRY(...), which returns NULL for such values."
     ),
     "SUBQUERY_MULTIPLE_ROWS": (
-        "Let the subquery give one row: aggregate it, or narrow its WHERE; IN compares with"
-        " several."
+        "Make the subquery return one row: aggregate it, or narrow its WHERE. IN"
+        " compares with several rows."
     ),
 }
 """Hints on invalid values, by error code."""
@@ -175,10 +180,10 @@ _REPEATED_KEY: Final = re.compile(r"UNIQUE constraint failed|duplicate key value
 """What databases say about a repeated key, below a connector of any kind."""
 _USUAL_STEPS: Final = {
     "TABLE_NOT_FOUND": (
-        "SHOW TABLES lists the tables. A DataFrame is a source by the name of its variable; in a"
-        " program, give it: namespace={'name': frame}."
+        "SHOW TABLES lists the tables. A DataFrame is a source by the name of its"
+        " variable; in a program, pass it: namespace={'name': frame}."
     ),
-    "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists those that there are; CREATE SCHEMA makes one.",
+    "SCHEMA_NOT_FOUND": "SHOW SCHEMAS lists the schemas; CREATE SCHEMA makes one.",
     "DUPLICATE_COLUMN_NAME": "Name each column once.",
     "CONSTRAINT_VIOLATION": NO_NULLS,
 }
@@ -191,12 +196,13 @@ _SHORT_OF_MEMORY: Final = re.compile(
     r" (.+))?|SparkOutOfMemoryError"
 )
 _MORE_MEMORY: Final = (
-    "Join fewer tables at once, or write fewer literals; the variable ROWMERGE_DRIVER_MEMORY, as"
-    " 4g, set before Spark starts, gives a Spark of our own more memory."
+    "Join fewer tables at once, or write fewer literals. To give the toolkit's own"
+    " Spark more memory, set the variable ROWMERGE_DRIVER_MEMORY, for example to 4g, before"
+    " Spark starts."
 )
 _RUN_AGAIN: Final = (
-    "Run the statement again. The variable ROWMERGE_DRIVER_MEMORY, as 4g, set before Spark starts,"
-    " gives a Spark of our own more memory."
+    "Run the statement again. To give the toolkit's own Spark more memory, set the"
+    " variable ROWMERGE_DRIVER_MEMORY, for example to 4g, before Spark starts."
 )
 _CONNECT_GONE: Final = re.compile(
     r"INVALID_HANDLE\.SESSION_|StatusCode\.UNAVAILABLE|failed to connect to all addresses",
@@ -243,7 +249,7 @@ def java_gone(error: BaseException, step: str) -> ExecutionError | None:
                 "The Spark Connect server, or the session on it, is gone",
                 step=step,
                 hint=(
-                    "Connect again, and give the new session to a new engine:"
+                    "Connect again, and pass the new session to a new engine:"
                     " Engine(spark=session)."
                 ),
             ),
@@ -286,10 +292,11 @@ def _refused_plan(type_name: str, text: str, step: str) -> ExecutionError | None
         return ExecutionError(message, code="NOT_SUPPORTED", step=step, hint=_SPLIT)
     if type_name == "AnalysisException" and _OF_MAPS.search(text):
         return ExecutionError(
-            "Keys of maps that hold maps are not supported by this engine: Spark has none",
+            "Map keys that contain maps are not supported by this engine: Spark does"
+            " not support them",
             code="NOT_SUPPORTED",
             step=step,
-            hint="Take the entries for a key: array_sort(map_entries(m)) is an array of rows.",
+            hint="Use the entries as the key: array_sort(map_entries(m)) is an array of rows.",
         )
     if type_name in {"ParseException", "AnalysisException"}:
         # An error before execution is a bug in the SQL that we print; it does not depend on the
@@ -331,17 +338,18 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
     """
     if "No space left on device" in text or "Disk quota exceeded" in text:
         message = (
-            "A disk became full while the statement ran: that of a table, or that of Spark's"
-            " temporary files"
+            "A disk became full while the statement ran: the disk of a table or of"
+            " Spark's temporary files"
         )
         return ExecutionError(
             message,
             code="GENERIC_INSUFFICIENT_RESOURCES",
             step=step,
-            hint="Make room on it, or set the variable TMPDIR to a larger one and start anew.",
+            hint="Make room on it, or set the variable TMPDIR to a directory on a larger"
+            " disk and restart Python.",
         )
     if (short := _SHORT_OF_MEMORY.search(text)) is not None:
-        message = f"Spark ran out of memory: {short[1] or short[2] or 'its Java has no more'}"
+        message = f"Spark ran out of memory: {short[1] or short[2] or 'its Java has none left'}"
         return ExecutionError(
             message, code="EXCEEDED_LOCAL_MEMORY_LIMIT", step=step, hint=_MORE_MEMORY
         )
@@ -360,8 +368,8 @@ def _ended(error: BaseException, text: str, step: str) -> ExecutionError:
             message,
             step=step,
             hint=(
-                "Look for native code in the connector that ends the process, or give the machine's"
-                " tasks more memory."
+                "Check for native code in the connector that ends the process, or"
+                " give the machine's tasks more memory."
             ),
         )
     causes = re.findall(r"^Caused by: (?:[\w.$]+: )?(.+)$", text, re.MULTILINE)
@@ -432,17 +440,16 @@ def _unfit_worker(text: str) -> SetupError | None:
             f" {versions[2]}",
             code="CONFIGURATION_INVALID",
             hint=(
-                f"Have the executors run a Python {versions[2]} (spark.pyspark.python,"
-                " PYSPARK_PYTHON)."
+                f"Run Python {versions[2]} on the executors (spark.pyspark.python, PYSPARK_PYTHON)."
             ),
         )
     if program := re.search(r'Cannot run program "([^"]+)"', text):
         return SetupError(
-            f"An executor cannot start Python: there is no program '{program[1]}'",
+            f"An executor cannot start Python: the program does not exist: '{program[1]}'",
             code="CONFIGURATION_INVALID",
             hint=(
-                "Name the executors' Python: spark.pyspark.python, or the variable PYSPARK_PYTHON"
-                " where the workers start."
+                "Set spark.pyspark.python, or the variable PYSPARK_PYTHON where the"
+                " workers start, to the executors' Python."
             ),
         )
     if library := re.search(
@@ -461,8 +468,8 @@ def _unfit_worker(text: str) -> SetupError | None:
             f"A Python worker lacks a library: {missing[1]} is not installed for its Python",
             code="CONFIGURATION_INVALID",
             hint=(
-                "Install it there, or name a Python that has it: spark.pyspark.python, or the"
-                " variable PYSPARK_PYTHON."
+                "Install it there, or set a Python that has it: spark.pyspark.python,"
+                " or the variable PYSPARK_PYTHON."
             ),
         )
     return None

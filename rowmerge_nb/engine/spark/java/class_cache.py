@@ -151,7 +151,7 @@ class ClassCache:
                 # It is first on the class path, and Java ignores a cache of another class path.
                 if any(self.configuration.iterdir()):
                     return NoClassCache(
-                        f"'{self.configuration}' must be empty, and is not", "Remove what is in it."
+                        f"'{self.configuration}' must be empty", "Remove its contents."
                     )
                 sound = seal == {**seal, **self._seal_of(self.directory)}
         except FileNotFoundError:
@@ -210,7 +210,7 @@ def class_cache_of(
     try:
         return ClassCache(home, _name(java, spark, conf, environ), java.version, spark)
     except OSError as error:
-        return NoClassCache(f"what it would have to fit cannot be looked at: {error}")
+        return NoClassCache(f"what it must match cannot be inspected: {error}")
 
 
 def java_settings(conf: Mapping[str, str]) -> dict[str, str]:
@@ -254,11 +254,11 @@ def _refusal(
     if switch.lower() != "on":
         raise SetupError.invalid(
             f"The variable {VARIABLE} is '{switch}'",
-            hint="It can be off; without it, or with on, Java uses a cache of its classes.",
+            hint="It may be off. If it is on or not set, Java uses a cache of its classes.",
         )
     for name in _OTHER_SPARKS:
         if environ.get(name):
-            return NoClassCache(f"the variable {name} says that Java is not started here")
+            return NoClassCache(f"the variable {name} prevents Java from starting here")
     if java.version < _AOT_VERSION and not (java.home / "lib" / "server" / "classes.jsa").is_file():
         return NoClassCache(
             f"the Java {java.version} of {java.home} has no archive of its own classes",
@@ -298,7 +298,7 @@ def cache_home(environ: Mapping[str, str] = os.environ) -> Path | NoClassCache:
             return NoClassCache("there is no home directory")
         base = home / ".cache"
     if ":" in str(base):
-        return NoClassCache(f"'{base}' has a colon, which parts the entries of a class path")
+        return NoClassCache(f"'{base}' has a colon, which separates the entries of a class path")
     return base / "rowmerge_nb" / "class-caches"
 
 

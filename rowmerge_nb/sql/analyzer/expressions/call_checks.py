@@ -123,8 +123,8 @@ def _extracted(
         )
     if number and not _is_participation_known(groups[number - 1]):
         analyzer.refuse(
-            f"{node.name} of a group that need not take part in a match, and may match nothing, is"
-            " not supported by this engine",
+            f"{node.name} of an optional group that may match nothing is not supported"
+            " by this engine",
             node.arguments[2],
         )
     return values

@@ -153,8 +153,8 @@ class CallAnalyzer:
         name = e.reflected_function(value)
         if name is not None:
             self.context.refuse(
-                f"{name} within {where} is not supported by this engine: Spark does not know that"
-                " it gives the same each time",
+                f"{name} within {where} is not supported by this engine: Spark does"
+                " not know that it is deterministic",
                 node.error_span,
                 "Compute it in a subquery in FROM, and use its column.",
             )
@@ -190,7 +190,7 @@ class CallAnalyzer:
                 "FUNCTION_NOT_FOUND",
                 f"Function '{'.'.join((*node.qualifier, node.name))}' not registered",
                 node.error_span,
-                "Functions have no catalog and schema of their own here: write the name alone, or"
+                "Functions have no catalog or schema here: write only the name, or"
                 " system.builtin before it.",
             )
         if node.name == "grouping":

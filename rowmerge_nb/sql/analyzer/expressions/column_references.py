@@ -121,7 +121,7 @@ def _table_hint(analyzer: ExpressionAnalyzer, parts: Sequence[str]) -> str | Non
     if len(parts) > 1:
         unnamed = [f for f in analyzer.scope.fields if f.name == parts[1] and not f.qualifier]
         return (
-            f"A query within parentheses has no name; write one behind it: (...) {parts[0]}."
+            f"A query within parentheses has no name; write one after it: (...) {parts[0]}."
             if len(parts) == 2 and unnamed and not columns
             else None
         )

@@ -44,8 +44,8 @@ def comparison_hint(
         return None
     if isinstance(value, s.Literal) and value.kind in _NUMERALS:
         return (
-            f"{operand.span.of(text)} is text: write '{value.span.of(text)}'. As numbers they are"
-            f" compared by CAST({operand.span.of(text)} AS {_target(other)})."
+            f"{operand.span.of(text)} is text: write '{value.span.of(text)}'. To"
+            f" compare numbers, write CAST({operand.span.of(text)} AS {_target(other)})."
         )
     is_fraction = other.base == "decimal" and other.parameters[1] != 0
     if not is_fraction and isinstance(value, s.Name):
@@ -128,6 +128,6 @@ def _number_hint(text: str, value: s.Name, other: Type) -> str:
     operand, column = value.span.of(text), value.parts[-1].text
     whole = f"CAST({operand} AS bigint)" if is_float(other) else operand
     return (
-        f"Write CAST({whole} AS varchar). A number has lost its leading zeros: read a file's column"
-        f" as text, read_csv(dtype={{{json.dumps(column, ensure_ascii=False)}: str}})."
+        f"Write CAST({whole} AS varchar). Numbers lose leading zeros: read a file's"
+        f" column as text, read_csv(dtype={{{json.dumps(column, ensure_ascii=False)}: str}})."
     )

@@ -171,8 +171,8 @@ class ExpressionAnalyzer(CallAnalyzer):
             and any(isinstance(condition, s.WhenPredicate) for condition, _ in node.whens)
         ):
             self.context.refuse(
-                "A CASE whose operand is another value each time, with a comparison behind WHEN, is"
-                " not supported by this engine",
+                "A CASE whose operand is not deterministic, with a comparison after"
+                " WHEN, is not supported by this engine",
                 node.error_span,
                 "Compute the operand in a subquery first.",
             )

@@ -117,8 +117,8 @@ def _value_by_value(
             parts.append(item)
     if len(parts) > _LONGEST:
         analyzer.context.refuse(
-            f"IN over a list of {len(parts) - 1} values of type {common} is not supported by this"
-            f" engine: {_LONGEST} are the most",
+            f"IN over a list of {len(parts) - 1} values of type {common} is not"
+            f" supported by this engine: the maximum is {_LONGEST}",
             node.error_span,
             "Cast the value, for instance to varchar, or write IN (VALUES ...).",
         )

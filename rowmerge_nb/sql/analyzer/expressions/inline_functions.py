@@ -88,7 +88,7 @@ def define_functions(context: Context, nodes: Sequence[s.FunctionDefinition]) ->
                 "INVALID_ARGUMENTS",
                 "Deterministic function declared NOT DETERMINISTIC",
                 node.span,
-                "Leave NOT DETERMINISTIC out.",
+                "Remove NOT DETERMINISTIC.",
             )
 
 
@@ -216,7 +216,7 @@ def _expanded(
             f"The function {node.name.text} is not supported by this engine: with the functions"
             f" that it calls it has more than {_MOST_PARTS:,} parts",
             node.span,
-            "Compute in subqueries in FROM what is needed more than once.",
+            "Compute values that are needed more than once in subqueries in FROM.",
         )
     if node.strict and arguments:
         nulls = tuple(e.Apply(BOOLEAN, "is null", (argument,), False) for argument in arguments)

@@ -92,8 +92,8 @@ def computed_rows(
             f"The rows of VALUES hold expressions of {len(forms)} different forms; {MOST_FORMS} can"
             " be computed at once",
             node.span,
-            "Write literals, or split the statement; an expression that differs in its literals"
-            " alone is one form.",
+            "Write literals, or split the statement; expressions that differ only in"
+            " literals count as one form.",
         )
     row_forms = [_computed(context, form, rows) for form, rows in forms.items()]
     if plain:

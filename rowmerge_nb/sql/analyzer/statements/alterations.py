@@ -53,7 +53,7 @@ _OF_FIELDS: Final = {
 }
 
 _OTHER_COLUMN: Final = (
-    "Choose another name; ALTER TABLE ... DROP COLUMN takes the column out that has it."
+    "Choose another name, or remove the column that has it with ALTER TABLE ... DROP COLUMN."
 )
 
 
@@ -230,9 +230,7 @@ def constants_of(properties: Mapping[str, Any]) -> dict[str, Any]:
 def refuse_comment(context: Context, catalog: str, comment: st.Comment | None, what: str) -> None:
     """Raise an error for a comment that the store would lose."""
     if comment is not None and not context.tables.store(catalog).stores_comments:
-        context.refuse(
-            f"This connector does not support {what}", comment.span, "Leave the COMMENT out."
-        )
+        context.refuse(f"This connector does not support {what}", comment.span, "Remove COMMENT.")
 
 
 def _without_branches(
@@ -243,7 +241,8 @@ def _without_branches(
     hint = (
         "Tables of Iceberg have branches."
         if context.extended
-        else "No connector of Trino has branches; those of Iceberg: --dialect extended."
+        else "No connector of Trino has branches. For branches of Iceberg tables, use"
+        " --dialect extended."
     )
     match change:
         case CreateBranch():
@@ -406,7 +405,7 @@ class _Alterations:
                 "NOT_SUPPORTED",
                 "Column is already nullable",
                 action.name,
-                "Leave the statement out.",
+                "Remove the statement.",
             )
         return DropNotNull(column)
 
@@ -425,7 +424,7 @@ class _Alterations:
                 "GENERIC_USER_ERROR",
                 f"Column '{action.name.value}' does not have a default value",
                 action.name,
-                "Leave the statement out.",
+                "Remove the statement.",
             )
         return DropDefault(column)
 
@@ -451,6 +450,6 @@ class _Alterations:
                 "TABLE_ALREADY_EXISTS",
                 f"Target table '{qualified}' already exists",
                 span,
-                "Choose another name, or drop what has it.",
+                "Choose another name, or drop the object with this name.",
             )
         return RenameTable(SchemaTableName(*name[1:]))

@@ -36,7 +36,7 @@ def default_text(
         context.refuse(
             f"Catalog '{catalog}' does not support default value for column name '{name.value}'",
             node.span,
-            "Leave the DEFAULT out.",
+            "Remove DEFAULT.",
         )
     number = node.operand if isinstance(node, s.Unary) and node.operator == "-" else node
     if not isinstance(number, s.Literal | s.TypedLiteral):

@@ -46,7 +46,7 @@ def analyze_conflict(
     if keys is None:
         return None
     text = merge_text(context.text, statement, conflict, target.columns, columns, keys)
-    context.notice(f"{conflict.title} runs as the MERGE that it is: {code(text)}.", conflict.span)
+    context.notice(f"{conflict.title} runs as this MERGE: {code(text)}.", conflict.span)
     omitted = [column.name for column in target.columns if column not in columns]
     if omitted and conflict.replaces and context.tables.store(target.catalog).stores_defaults:
         context.notice(

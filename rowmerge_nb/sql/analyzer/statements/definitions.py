@@ -94,7 +94,7 @@ def create_view(context: Context, statement: st.Statement) -> a.Analysis:
             "TABLE_ALREADY_EXISTS",
             f"Table already exists: '{qualified}'",
             span,
-            "A view needs a name of its own.",
+            "A view needs a different name.",
         )
     context.bindings.clear()
     if not statement.replace and context.view(statement.name, span) is not None:
@@ -138,13 +138,13 @@ def drop_view(context: Context, statement: st.Statement) -> a.Analysis:
                 "GENERIC_USER_ERROR",
                 f"View '{name}' does not exist",
                 span,
-                "Write DROP VIEW IF EXISTS where it may be missing.",
+                "Write DROP VIEW IF EXISTS if it may be missing.",
             )
         return definition(context, "DROP VIEW", context.completed(statement.name), skipped=True)
     return definition(context, "DROP VIEW", view.name)
 
 
-_OTHER_NAME: Final = "Choose another name, or drop what has it."
+_OTHER_NAME: Final = "Choose another name, or drop the object with this name."
 
 
 def rename_view(context: Context, statement: st.Statement) -> a.Analysis:
@@ -193,7 +193,7 @@ def create_schema(context: Context, statement: st.Statement) -> a.Analysis:
             "INVALID_SCHEMA_PROPERTY",
             f"Catalog '{catalog}' schema property '{name}' does not exist",
             name_span,
-            "Leave it out: schemas have no properties here.",
+            "Remove it: schemas have no properties here.",
         )
     exists = context.tables.has_schema(catalog, schema) and schema in context.tables.schemas(
         catalog
@@ -220,14 +220,14 @@ def drop_schema(context: Context, statement: st.Statement) -> a.Analysis:
             "SCHEMA_NOT_FOUND",
             f"Schema '{catalog}.{schema}' does not exist",
             span,
-            "Write DROP SCHEMA IF EXISTS where it may be missing.",
+            "Write DROP SCHEMA IF EXISTS if it may be missing.",
         )
     cascades = statement.cascade and exists and context.tables.store(catalog).cascades_schemas
     if exists and statement.cascade and not cascades:
         context.refuse(
             "This connector does not support dropping schemas with CASCADE option",
             span,
-            "Drop its tables and views one by one.",
+            "Drop its tables and views one at a time.",
         )
     if exists and not cascades and (relations := context.tables.relations(catalog, schema)):
         context.error(
@@ -423,7 +423,7 @@ def _table_text(context: Context, name: st.TableName) -> str:
     table = context.target(name, context.statement_span(name.span))
     if table.metadata is None and len(table.name) == 1:
         context.refuse(
-            f"'{table.display}' is {table.kind}; no statement makes it",
+            f"'{table.display}' is {table.kind}; no statement creates it",
             context.statement_span(),
             "DESCRIBE shows its columns and their types.",
         )

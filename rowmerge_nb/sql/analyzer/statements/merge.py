@@ -206,8 +206,7 @@ class _MergeAnalyzer:
                 f"Catalog '{target.catalog}' cannot add columns in a MERGE: its store does not"
                 " commit columns and rows together",
                 span,
-                "Add the columns by ALTER TABLE ... ADD COLUMN, and leave WITH SCHEMA EVOLUTION"
-                " out.",
+                "Add the columns by ALTER TABLE ... ADD COLUMN, and remove WITH SCHEMA EVOLUTION.",
             )
         assigned_names = self._assigned_names()
         retyped = self._retyped(source) if store.evolves_types else {}
@@ -229,8 +228,8 @@ class _MergeAnalyzer:
             if UNKNOWN in parts_of(field.type):
                 context.error(
                     "COLUMN_TYPE_UNKNOWN",
-                    f"Column '{name}' of the source has no type, so that none can be added to"
-                    f" {target.display}",
+                    f"Column '{name}' of the source has no type, so it cannot be added"
+                    f" to {target.display}",
                     assignment,
                     "Write CAST(NULL AS type).",
                 )
@@ -335,8 +334,8 @@ class _MergeAnalyzer:
         except AnalysisError as error:
             if error.code == "COLUMN_NOT_FOUND" and self._is_right(clause, both):
                 error.hint = (
-                    "WHEN NOT MATCHED BY SOURCE is about rows without a source row; it sees the"
-                    " target's columns alone."
+                    "WHEN NOT MATCHED BY SOURCE applies to rows without a source row;"
+                    " it sees only the target's columns."
                 )
             raise
 
@@ -349,7 +348,7 @@ class _MergeAnalyzer:
             if error.code == "AMBIGUOUS_NAME" and (names := _ambiguous_names(clause, both)):
                 all_names = f", for all {len(names)} such names of this clause" if names[1:] else ""
                 error.hint = (
-                    f"NOT MATCHED sees the source's row alone. Write {', '.join(names)}{all_names}."
+                    f"NOT MATCHED sees only the source's row. Write {', '.join(names)}{all_names}."
                 )
             raise
 
@@ -450,8 +449,9 @@ class _MergeAnalyzer:
         names = join([column.name for column in omitted])
         defaults = join([f"{column.name} {column.insert_default}" for column in omitted])
         self.context.notice(
-            f"{names} of a new row will be NULL: a MERGE does not use the defaults of a database, in"
-            f" Trino neither ({defaults}). To store them, write them as values of the clause.",
+            f"{names} of a new row will be NULL: a MERGE does not use the defaults of"
+            f" a database, nor does Trino ({defaults}). To store them, write them as values of"
+            " the clause.",
             clause.head,
         )
 
@@ -546,7 +546,7 @@ class _MergeAnalyzer:
         ignored = [f.name for f in source if f.name and f.name.lower() not in target_names]
         if ignored:
             self.context.notice(
-                f"* ignores what {self.target.display} has no column for: {', '.join(ignored)}",
+                f"* ignores columns that {self.target.display} does not have: {', '.join(ignored)}",
                 star,
             )
         return values

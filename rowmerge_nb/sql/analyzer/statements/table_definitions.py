@@ -48,7 +48,7 @@ def create_table(context: Context, statement: st.Statement) -> a.Analysis:
             "SYNTAX_ERROR",
             "'OR REPLACE' and 'IF NOT EXISTS' clauses can not be used together",
             span,
-            "Leave one of them out.",
+            "Remove one of them.",
         )
     name = context.place(statement.name, span)
     exists, replaced = _existing(context, statement, name, span)
@@ -87,8 +87,9 @@ def _notice_twin(context: Context, name: str, span: st.Span) -> None:
         for binding in context.bindings.values()
     ):
         context.notice(
-            f"Table and DataFrame now have the same name; from now on, {name} means the table. To"
-            f" tell them apart, write CREATE TABLE {name.rstrip('_')}_table AS ....",
+            f"Table and DataFrame now have the same name; from now on, {name} means"
+            f" the table. To distinguish them, write CREATE TABLE {name.rstrip('_')}_table AS"
+            " ....",
             span,
         )
 
@@ -120,7 +121,7 @@ def _existing(
         hint = (
             f"Write {first}, or CREATE TABLE IF NOT EXISTS."
             if view is None
-            else "It is a view: a table needs a name of its own."
+            else "It is a view: a table needs a different name."
         )
         context.error("TABLE_ALREADY_EXISTS", message, span, hint)
     return exists, replaced
@@ -204,7 +205,7 @@ class _Columns:
                 "NOT_SUPPORTED",
                 "CREATE TABLE LIKE table INCLUDING PROPERTIES across catalogs is not supported",
                 span,
-                "Leave INCLUDING PROPERTIES out, and write them behind WITH.",
+                "Remove INCLUDING PROPERTIES, and write the properties after WITH.",
             )
         if self._inherited is not None:
             self._context.error(
@@ -245,10 +246,10 @@ def _check_carried(context: Context, name: str, sql_type: Type, span: st.Span) -
     fine = too_precise(sql_type)
     if fine is not None:
         context.refuse(
-            f"Unsupported column type: {sql_type} of column '{name}': values have microseconds"
-            f" here, {fine} has more",
+            f"Unsupported column type: {sql_type} of column '{name}': values have"
+            f" microseconds here; {fine} is more precise",
             span,
-            f"Write {fine.base} with a precision of 6 at most.",
+            f"Write {fine.base} with a precision of at most 6.",
         )
     hint = next((_INSTEAD[part] for part in parts_of(sql_type) if part in _INSTEAD), None)
     if hint is not None:
@@ -286,7 +287,7 @@ def drop_table(context: Context, statement: st.Statement) -> a.Analysis:
             context.refuse(
                 f"'{target.display}' is {target.kind}; it cannot be dropped",
                 span,
-                "It is in no store: leave the statement out.",
+                "It is not in a store: remove the statement.",
             )
         target = None
     if target is None and not statement.if_exists:

@@ -25,9 +25,7 @@ if TYPE_CHECKING:
     from rowmerge_nb.sql.tree import statements as st
     from rowmerge_nb.sql.tree import syntax as s
 
-_WHOLE: Final = (
-    "Compare columns that make partitions with constants, and join such comparisons by AND."
-)
+_WHOLE: Final = "Compare partition columns with constants, and join such comparisons with AND."
 
 
 def table_execute(
@@ -91,7 +89,7 @@ def _constraint(
         context.refuse(
             f"WHERE not supported for procedure {procedure.name}",
             context.statement_span(),
-            "Leave it out.",
+            "Remove it.",
         )
     qualifier = tuple(part.value for part in statement.name.parts)
     fields = tuple(
@@ -170,7 +168,7 @@ def _value(
             code,
             f"Invalid null value for {of} from [{argument_text}]",
             argument.span,
-            "Leave the argument out.",
+            "Omit the argument.",
         )
     try:
         return parameter.read(value)

@@ -27,7 +27,7 @@ def analyze_table(context: Context, statement: st.Statement) -> NoReturn:
             "INVALID_ANALYZE_PROPERTY",
             f"Catalog '{target.catalog}' analyze property '{name}' does not exist",
             name_span,
-            "Leave it out.",
+            "Remove it.",
         )
     context.refuse("This connector does not support analyze", span, "Omit the statement.")
 

@@ -335,7 +335,7 @@ def _select(view: a.ViewBinding, refuse: _Refusal) -> s.Select:
     if _has_more(query):
         refuse("has WITH, ORDER BY, LIMIT or OFFSET")
     if not isinstance(select, s.Select):
-        refuse("is no SELECT of one table")
+        refuse("is not a SELECT of one table")
     if select.distinct:
         refuse("has DISTINCT")
     if select.group_by is not None or select.having is not None:
@@ -382,7 +382,7 @@ class _ViewColumns:
                 columns.append(self._column(item.value, _label(self._view, len(columns))))
         names = [column.name for column in self._view.definition.columns]
         if len(columns) != len(names):
-            self._refuse("has other columns than when it was created")
+            self._refuse("has different columns than when it was created")
         for position, (column, name) in enumerate(zip(columns, names, strict=True)):
             if isinstance(column, _ComputedColumn):
                 self.computed.append(replace(column, name=name, position=position))
@@ -418,7 +418,7 @@ class _ViewColumns:
             value = ExpressionAnalyzer(context, scope, ExpressionSite("A view")).analyze(node)
         except RowMergeError as error:
             self._refuse(
-                f"has the column '{name}', which is no expression of its row: {error.message}"
+                f"has the column '{name}', which is not an expression of its row: {error.message}"
             )
         if any(isinstance(part, e.Subquery) for part in e.walk(value)):
             self._refuse(f"has the column '{name}', which is a subquery")

@@ -595,7 +595,7 @@ def test_statements_run_on_tables_of_the_metastore(spark: Any, store: HiveAcidCo
     ],
 )
 def test_locations_of_other_schemes_and_hosts_are_refused_by_name(location: str | None) -> None:
-    with pytest.raises(ConnectorError, match=rf"Table 's\.t' lies at '{location}'") as caught:
+    with pytest.raises(ConnectorError, match=rf"Table 's\.t' is at '{location}'") as caught:
         folder_of(location, "Table 's.t'")
     assert caught.value.code == "NOT_SUPPORTED"
 

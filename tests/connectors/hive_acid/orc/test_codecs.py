@@ -66,7 +66,7 @@ def test_written_values_are_read_back_with_every_codec(
 
 @pytest.mark.parametrize(
     ("codec", "hint"),
-    [("LZ4", "Leave it out"), ("ZTSD", "ZSTD"), (None, "Leave it out"), (1, "Leave it out")],
+    [("LZ4", "Omit it"), ("ZTSD", "ZSTD"), (None, "Omit it"), (1, "Omit it")],
 )
 def test_an_unknown_codec_is_refused_before_anything_is_created(
     tmp_path: Path, codec: Any, hint: str

@@ -36,16 +36,16 @@ def test_a_chunk_that_holds_more_than_a_chunk_can_is_refused(codec: int) -> None
 
 def test_a_chunk_that_claims_gigabytes_is_refused_before_memory_is_allocated() -> None:
     chunk = varint(1 << 31) + b"\0"
-    with pytest.raises(ValueError, match="a chunk of 6 bytes says that it holds 2147483648"):
+    with pytest.raises(ValueError, match="a chunk of 6 bytes declares a size of 2147483648"):
         decompressed((len(chunk) << 1).to_bytes(3, "little") + chunk, SNAPPY)
 
 
 def test_many_chunks_that_unfold_to_more_than_a_tail_has_are_refused() -> None:
-    with pytest.raises(ValueError, match="unfolds to more than 268435456 bytes"):
+    with pytest.raises(ValueError, match="decompresses to more than 268435456 bytes"):
         decompressed(packed(bytes(1 << 23), ZSTD) * 33, ZSTD)
 
 
 def test_a_chunk_that_is_cut_short_is_refused() -> None:
     chunk = packed(b"a" * 1000, ZLIB)[3:-2]
-    with pytest.raises(ValueError, match="is cut short"):
+    with pytest.raises(ValueError, match="is truncated"):
         decompressed((len(chunk) << 1).to_bytes(3, "little") + chunk, ZLIB)

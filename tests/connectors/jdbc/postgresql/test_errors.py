@@ -37,8 +37,8 @@ def test_a_label_that_an_enumeration_does_not_have_names_the_label_and_the_step(
     error = raised(lambda: merge(pg, "t", [(1, "glad", 1, None)]))
     assert '"glad"' in error.message
     assert (
-        error.hint
-        == "Give a text that the column's type has; of an enumeration one of its labels. The table is as it was."
+        error.hint == "Use a text that the column's type allows; for an enumeration, one of its"
+        " labels. The table is unchanged."
     )
     assert pg.rows("SELECT count(*) AS n FROM t") == [(0,)]
 

@@ -119,7 +119,7 @@ def test_rows_do_not_move_if_an_odd_value_would_be_lost(engine: Engine, tmp_path
     for era in ("current", "documents"):
         with pytest.raises(
             RowMergeError,
-            match="column 'o' holds a value in one of them that its type does not have",
+            match="column 'o' holds a value in one of them that its type does not allow",
         ):
             engine.run("UPDATE t SET a = 30 - a", era=era)
     with closing(sqlite3.connect(path)) as connection, connection:

@@ -22,7 +22,7 @@ def test_a_table_with_the_name_of_one_of_sqlites_own_is_refused(lite: Database, 
     lite.sql("CREATE TABLE t (id int PRIMARY KEY, v text)", f"CREATE {made}")
     with pytest.raises(
         RowMergeError,
-        match=r"has a table '(?i:pragma)_\w+', which takes the place of one of SQLite's own",
+        match=r"has a table '(?i:pragma)_\w+', which hides one of SQLite's own",
     ) as caught:
         Statement(lite, "t")
     assert caught.value.code == "NOT_SUPPORTED"

@@ -310,7 +310,8 @@ def test_a_refusal_by_a_trigger_is_reported_with_a_next_step(lite: Database) -> 
         "CREATE TRIGGER guard BEFORE INSERT ON shelf BEGIN SELECT RAISE(ABORT, 'no inserts'); END",
     )
     with pytest.raises(
-        RowMergeError, match=r"JDBC_ERROR: .* failed: no inserts\. Change what its words are about"
+        RowMergeError,
+        match=r"JDBC_ERROR: .* failed: no inserts\. Change what the message refers to",
     ):
         merge(lite, "shelf", [(1, "a", 1, None)])
     assert content(lite) == []

@@ -187,7 +187,7 @@ def test_a_full_disk_is_an_error_with_the_next_step(sets, repository):
 
 def test_a_disk_without_room_is_an_error_before_the_download(sets, repository, monkeypatch):
     monkeypatch.setattr("shutil.disk_usage", lambda path: type("Usage", (), {"free": 1_500_000})())
-    with pytest.raises(SetupError, match=r"The jars need 0.0 MB, and the disk .* has 1.5 MB"):
+    with pytest.raises(SetupError, match=r"The jars need 0.0 MB, but the disk .* has 1.5 MB"):
         sets.get(PLUGIN)
     assert repository.downloads == []
 
@@ -224,7 +224,7 @@ def test_a_plugin_without_trino_spi_needs_the_argument_trino(sets):
     jar_set = sets.get(parse_coordinates(ENGINE))
     assert str(jar_set.checked_engine()) == ENGINE
     object.__setattr__(jar_set, "engine", "")
-    with pytest.raises(SetupError, match="Give the engine"):
+    with pytest.raises(SetupError, match="Pass the engine"):
         jar_set.checked_engine()
 
 

@@ -87,9 +87,9 @@ def test_python_objects_are_returned_unchanged(
 
 
 REFUSED_OBJECTS: list[tuple[list[Any], int, str, str]] = [
-    ([NOON, NOON.replace(tzinfo=UTC)], 1, "datetime.datetime(2024", "some have none"),
-    ([NOON.replace(tzinfo=UTC), NOON], 1, "datetime.datetime(2024", "some have none"),
-    ([[NOON, NOON.replace(tzinfo=UTC)]], 0, "datetime.datetime(2024", "some have none"),
+    ([NOON, NOON.replace(tzinfo=UTC)], 1, "datetime.datetime(2024", "some do not"),
+    ([NOON.replace(tzinfo=UTC), NOON], 1, "datetime.datetime(2024", "some do not"),
+    ([[NOON, NOON.replace(tzinfo=UTC)]], 0, "datetime.datetime(2024", "some do not"),
     ([NOON, pd.Timestamp(NANOS)], 1, f"Timestamp('{NANOS}')", "nanoseconds"),
     ([{"a": NOON}, {"a": pd.Timestamp(NANOS)}], 1, NANOS, "nanoseconds"),
     ([np.datetime64("2024-01-01T00:00:00.123456789")], 0, NANOS, "would lose data"),
@@ -284,7 +284,7 @@ REFUSED_ARROW: list[tuple[Any, str]] = [
     ),
     (pa.array([2**62], pa.timestamp("s")), "Row 0 of column 'v'"),
     (pa.array([86_400_000, 5], pa.date64()), "Row 1 of column 'v'"),
-    (pa.array([0, 86_400_000_000], pa.time64("us")), "no clock shows that time"),
+    (pa.array([0, 86_400_000_000], pa.time64("us")), "that time of day does not exist"),
     (pa.array([1], pa.duration("us")), "duration[us]"),
     (pa.array([pa.MonthDayNano([1, 2, 3])]), "month_day_nano_interval"),
     (pa.array([Decimal(1)], pa.decimal256(50, 2)), "at most 38 digits"),

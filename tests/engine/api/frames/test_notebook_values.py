@@ -100,7 +100,7 @@ def test_a_result_as_a_source() -> None:
 
 def test_a_frame_as_a_target_is_answered_with_a_statement_that_creates_a_table() -> None:
     hint = _hint(Engine(), 'DELETE FROM "order"', order=pd.DataFrame({"id": [1]}))
-    assert hint == 'Make a table of it first: CREATE TABLE "order" AS SELECT * FROM "order".'
+    assert hint == 'Create a table from it first: CREATE TABLE "order" AS SELECT * FROM "order".'
 
 
 def test_a_table_of_yesterday_is_explained_and_a_typing_error_is_not() -> None:

@@ -104,7 +104,7 @@ def test_two_clauses_on_one_row_are_another_rule_not_a_difference(engine: Engine
 @pytest.mark.parametrize(
     ("sql", "message"),
     [
-        ("UPDATE t SET v = v / 3", "DuckDB was not asked: a division has other digits there"),
+        ("UPDATE t SET v = v / 3", "DuckDB was not asked: a division has different digits there"),
         (
             UNREACHABLE,
             "DuckDB could not run the statement: Parser Error: Unconditional WHEN MATCHED clause",

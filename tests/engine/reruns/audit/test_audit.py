@@ -93,7 +93,7 @@ def test_a_missing_row_is_named_with_its_clause(engine: Engine) -> None:
         ({"id": 5, "name": "eve", "n": 5},),
     )
     assert row.journeys[0].case_number == 2
-    assert "id = 5: ought to be there, and is not" in str(audit)
+    assert "id = 5: should exist but does not" in str(audit)
     assert "Clause 2 fires" in str(audit)
 
 
@@ -108,7 +108,7 @@ def test_a_doubled_row_is_there_too_often(engine: Engine) -> None:
     assert audit.counts.unexpected == 2
     [row] = audit.rows
     assert (row.fate, row.key, len(row.unexpected)) == (RowFate.TOO_OFTEN, {"id": 3}, 2)
-    assert "id = 3: is there 2 times too often" in str(audit)
+    assert "id = 3: exists 2 times too often" in str(audit)
 
 
 def test_another_value_is_reported_beside_the_expected_one(engine: Engine) -> None:
@@ -160,7 +160,7 @@ def test_two_clauses_in_the_other_order_are_recognized(engine: Engine) -> None:
     left = [(2, "bob", 0), (3, "cy", 30), (None, "no", 40)]
     audit = audited(engine, left, statement)
     assert (Cause.ORDER, 1, 1) in causes(audit)
-    assert "clause 1 was asked before clause 0" in audit.explanations[0].sentence
+    assert "clause 1 was evaluated before clause 0" in audit.explanations[0].sentence
 
 
 def test_a_condition_that_was_not_applied_is_recognized(engine: Engine) -> None:
@@ -222,11 +222,11 @@ FRACTIONS = pa.table(
     [
         (
             "WHEN MATCHED THEN UPDATE SET n = s.n WHEN NOT MATCHED THEN INSERT VALUES (s.id, 'x', s.n)",
-            "what a column of integers takes was cut off",
+            "a value for an integer column was truncated",
         ),
         (
             "WHEN MATCHED THEN UPDATE SET n = CAST(s.n AS integer) WHEN NOT MATCHED THEN INSERT (name, id, n) VALUES ('x', s.id, CAST(s.n AS BIGINT))",
-            "CAST to an integer cut off",
+            "CAST to an integer truncated",
         ),
     ],
 )
@@ -341,7 +341,7 @@ def test_a_source_changed_since_is_read_in_its_former_state(stores: Engine, cata
     }
     audit = stores.audit(**states)
     assert audit.agrees
-    assert f"{source} has changed since, and is read as it was at" in audit.notices[0]
+    assert f"{source} has changed since and is read as of" in audit.notices[0]
     assert stores.audit(**states, source={source: first}).agrees
     assert not stores.audit(**states, source={source: pa.table({"id": [2], "v": ["X"]})}).agrees
 
@@ -355,7 +355,10 @@ def test_a_source_without_versions_is_reported_as_read_in_its_current_state(stor
         before=done.target.version_before, after=done.target.version_after, statement=statement
     )
     assert audit.notices == (
-        "lite.main.s is read as it is now: its store keeps no versions, so that nobody knows whether it has changed since.",
+        (
+            "lite.main.s is read as it is now: its store keeps no versions, so it may"
+            " have changed since."
+        ),
     )
 
 
@@ -463,14 +466,14 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
         (
             {"table": "u"},
             "INVALID_ARGUMENTS",
-            "The statement changes memory.default.t, and not memory.default.u",
+            "The statement changes memory.default.t, not memory.default.u",
             "memory.default.t",
         ),
         ({"table": 5}, "INVALID_ARGUMENTS", "table = 5", "the name of a table"),
         (
             {"statement": "SELECT 1"},
             "NOT_SUPPORTED",
-            "An audit is about a MERGE, an UPDATE or a DELETE",
+            "An audit takes a MERGE, UPDATE or DELETE",
             "check_rows",
         ),
         (
@@ -511,19 +514,19 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
             {"rehearse": True},
             "INVALID_ARGUMENTS",
             "An audit has no option 'rehearse'",
-            "Leave rehearse out",
+            "Omit rehearse",
         ),
         (
             {"duplicates": "standard"},
             "INVALID_ARGUMENTS",
             "An audit has no option 'duplicates'",
-            "Leave duplicates out",
+            "Omit duplicates",
         ),
         ({"colour": 1}, "INVALID_ARGUMENTS", "There is no option 'colour'", None),
         (
             {"source": {"nothing": 1}},
             "INVALID_ARGUMENTS",
-            "The statement reads no table 'memory.default.nothing'",
+            "The statement does not read table 'memory.default.nothing'",
             "names",
         ),
         ({"source": SOURCE}, "INVALID_ARGUMENTS", "Which table of the statement", "dictionary"),
@@ -573,7 +576,7 @@ def test_states_with_other_columns_are_refused(stores: Engine) -> None:
     ):
         update.rename_column("v", "w")
     after = stores.run("INSERT INTO lake.default.t VALUES (9, 'i')").trace.target.version_after
-    with pytest.raises(RowMergeError, match="has other columns before") as caught:
+    with pytest.raises(RowMergeError, match="has different columns before") as caught:
         stores.audit(
             before=done.target.version_before,
             after=after,

@@ -227,7 +227,7 @@ def test_an_interrupt_leaves_the_runs_before_it(engine: Engine, tmp_path: Path) 
     with pytest.raises(StatementInterrupted, match="interrupted after 1 of 2 runs") as stopped:
         engine.lab(grid=SMALL, rows=ROWS, results=file, progress=interrupt)
     assert len(stopped.value.result.runs) == 1
-    assert "to go on" in stopped.value.hint
+    assert "to continue" in stopped.value.hint
     assert private_folders() == folders
     assert engine.lab(grid=SMALL, rows=ROWS, results=file).is_complete
 
@@ -242,7 +242,7 @@ def test_an_interrupt_leaves_the_runs_before_it(engine: Engine, tmp_path: Path) 
         ({"seconds": -1}, "seconds = -1 is not possible"),
         ({"results": 7}, "results = 7 is of type int"),
         ({"key": "id"}, "without a statement takes no key"),
-        ({"grid": [1]}, r"grid = \[1\] is no mapping"),
+        ({"grid": [1]}, r"grid = \[1\] is not a mapping"),
         ({"grid": {"shar": [1]}}, "The grid has no dimension 'shar'"),
         ({"grid": {"share": [0]}}, r"share = \[0\] is not possible"),
         ({"grid": {"share": []}}, r"share = \[\] is not possible"),
@@ -250,7 +250,7 @@ def test_an_interrupt_leaves_the_runs_before_it(engine: Engine, tmp_path: Path) 
         ({"grid": {"store": ["detla"]}}, "There is no store 'detla'"),
         ({"shares": [0.1]}, "There is no option 'shares'"),
         ({"share": [0.1]}, "has no argument 'share', but a dimension"),
-        ({"verify": "duckdb"}, "The lab and the option verify do not go together"),
+        ({"verify": "duckdb"}, "The lab and the option verify cannot be combined"),
         ({"sql": "DELETE FROM t"}, "does not read changes"),
         ({"sql": "SELECT * FROM changes"}, "statements that change rows"),
         ({"sql": "DELETE FROM none WHERE id IN (SELECT id FROM changes)"}, "does not exist"),

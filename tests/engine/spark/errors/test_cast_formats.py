@@ -38,7 +38,7 @@ def test_a_failed_cast_names_the_format_of_its_value(message, step):
     hint = format_hint(message)
     assert hint is not None
     assert step in hint
-    assert hint.endswith("TRY_CAST makes such values NULL instead, which loses them.")
+    assert hint.endswith("TRY_CAST returns NULL for such values, which loses them.")
 
 
 @pytest.mark.parametrize(

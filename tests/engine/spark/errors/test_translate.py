@@ -77,7 +77,9 @@ def raised_by_content(data: pa.Table, *, nullable: bool = True) -> ExecutionErro
 def test_a_repeated_key_of_memory_is_answered_by_merge() -> None:
     error = raised_by_content(pa.table({"name": ["apple", "apple"]}))
     assert error.hint is None
-    assert str(with_next_step(error).hint).startswith("Each key may come once. `MERGE` updates")
+    assert str(with_next_step(error).hint).startswith(
+        "Each key may occur only once. `MERGE` updates"
+    )
 
 
 def test_any_refused_null_is_answered_by_coalesce() -> None:

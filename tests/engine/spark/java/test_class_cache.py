@@ -182,9 +182,9 @@ def test_another_java_or_another_spark_has_another_cache(tmp_path, monkeypatch):
         (
             {},
             {"PYSPARK_GATEWAY_PORT": "4711"},
-            "PYSPARK_GATEWAY_PORT says that Java is not started here",
+            "PYSPARK_GATEWAY_PORT prevents Java from starting here",
         ),
-        ({}, {"SPARK_REMOTE": "sc://there"}, "SPARK_REMOTE says that Java is not started here"),
+        ({}, {"SPARK_REMOTE": "sc://there"}, "SPARK_REMOTE prevents Java from starting here"),
         ({}, {"ROWMERGE_CLASS_CACHE": "No"}, "turned off"),
         ({}, {"XDG_CACHE_HOME": "/a:b"}, "a colon"),
         ({}, {"HOME": ""}, "no home directory"),

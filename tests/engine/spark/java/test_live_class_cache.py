@@ -97,7 +97,7 @@ def test_java_starts_with_a_cache_and_survives_what_can_become_of_it(tmp_path):
         "what Java says of its death comes first, and not always ends its line"
     )
     assert not directory.exists()
-    assert "Java died" in (directory.parent / f"{directory.name}.log").read_text()
+    assert "Java crashed" in (directory.parent / f"{directory.name}.log").read_text()
     assert not list(home.glob("hs_err*")), "a user's directory gets nothing of it"
 
     # Damaged, and detected as such: Java does not see it.

@@ -53,7 +53,7 @@ def test_a_cache_is_recorded_then_proved_then_sealed_and_made_once(cache, monkey
 @pytest.mark.parametrize("purpose", ["record", "prove"])
 def test_a_failure_leaves_only_a_log(cache, monkeypatch, purpose):
     stand_in(monkeypatch, lambda order: ("SIGBUS", order["purpose"] != purpose))
-    with pytest.raises(SetupError, match=f"the Java that was to {purpose} it failed") as caught:
+    with pytest.raises(SetupError, match=f"the Java process to {purpose} it failed") as caught:
         make_class_cache(cache, {})
     assert caught.value.code == "GENERIC_INTERNAL_ERROR"
     assert cache.failure.read_text() == "SIGBUS"
@@ -125,7 +125,7 @@ def test_the_second_of_two_makers_is_reported(cache, monkeypatch):
     first = threading.Thread(target=make_class_cache, args=(cache, {}))
     first.start()
     assert began.wait(30)
-    with pytest.raises(SetupError, match="Another process makes a class cache right now"):
+    with pytest.raises(SetupError, match="Another process is creating a class cache"):
         make_class_cache(cache, {})
     may_end.set()
     first.join()
@@ -136,14 +136,14 @@ def test_the_second_of_two_makers_is_reported(cache, monkeypatch):
 def test_nothing_is_begun_without_spare_memory_or_disk(cache, monkeypatch):
     asked = stand_in(monkeypatch, lambda order: ("", True))
     monkeypatch.setattr(module, "free_memory", lambda: 1 << 30)
-    with pytest.raises(SetupError, match=r"needs 2 GiB of memory, and 1\.0 GiB are free") as caught:
+    with pytest.raises(SetupError, match=r"needs 2 GiB of memory; 1\.0 GiB are free") as caught:
         make_class_cache(cache, {})
     assert caught.value.code == "GENERIC_INSUFFICIENT_RESOURCES"
     monkeypatch.setattr(module, "free_memory", lambda: None)
     monkeypatch.setattr(
         module.shutil, "disk_usage", lambda path: type("Usage", (), {"free": 1 << 29})
     )
-    with pytest.raises(SetupError, match=r"needs 1 GiB of disk in '.*', and 0\.5 GiB are free"):
+    with pytest.raises(SetupError, match=r"needs 1 GiB of disk in '.*'; 0\.5 GiB are free"):
         make_class_cache(cache, {})
     assert not asked
     assert cache.trouble() is not None
@@ -154,7 +154,7 @@ def test_nothing_is_begun_without_spare_memory_or_disk(cache, monkeypatch):
 )
 def test_an_unwritable_home_is_reported(monkeypatch):
     stand_in(monkeypatch, lambda order: ("", True))
-    with pytest.raises(SetupError, match="cannot be made in '/proc/home'") as caught:
+    with pytest.raises(SetupError, match="cannot be created in '/proc/home'") as caught:
         make_class_cache(ClassCache(Path("/proc/home"), "fits", 25, Path("/")), {})
     assert caught.value.code == "PERMISSION_DENIED"
     assert caught.value.hint
@@ -300,9 +300,6 @@ def test_an_interrupt_ends_the_child_leaves_nothing_and_is_reported_in_a_sentenc
     with pytest.raises(StatementInterrupted) as caught:
         doctor(start_spark=False, prepare=True)
     assert time.monotonic() - began < 20
-    assert (
-        caught.value.message
-        == "The making of the class cache was interrupted; nothing of it is left"
-    )
+    assert caught.value.message == "Creating the class cache was interrupted; nothing of it remains"
     assert children[0].returncode == -signal.SIGKILL
     assert sorted(entry.name for entry in cache.home.iterdir()) == ["configuration", "lock"]

@@ -28,7 +28,7 @@ def test_an_invalid_number_of_cores_in_the_variable_is_refused(monkeypatch, told
     with pytest.raises(SetupError, match=f"ROWMERGE_CORES is '{told}'") as caught:
         available_cores()
     assert caught.value.code == "INVALID_ARGUMENTS"
-    assert "whole number from 1 on" in caught.value.hint
+    assert "whole number from 1" in caught.value.hint
 
 
 def test_the_doctor_reports_that_the_variable_is_wrong(monkeypatch):

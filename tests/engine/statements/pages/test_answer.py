@@ -100,9 +100,7 @@ def test_a_frame_of_the_notebook_is_queried_without_spark(engine: Engine) -> Non
 def test_explain_names_the_engine_of_a_query(engine: Engine) -> None:
     assert BY_DUCKDB in engine.explain("SELECT count(*) FROM t").explained
     spark = engine.explain("SELECT lag(id) OVER (ORDER BY id) FROM t").explained
-    assert (
-        "Here Spark executes the query: pages cannot be asked for a function over a window" in spark
-    )
+    assert "Here Spark executes the query: pages do not support a function over a window" in spark
 
 
 def test_joins_need_no_spark_and_show_the_smaller_side_on_the_right(engine: Engine) -> None:

@@ -230,7 +230,7 @@ NOT_ASKED = {
         "a condition on a value that is computed over a join and may fail"
     ),
     "SELECT p.id FROM {t} p LEFT JOIN {t} q ON p.i = q.i AND (p.b OR q.id > 3)": (
-        "an outer join with a condition that is no comparison of its sides"
+        "an outer join with a condition that is not a comparison of its sides"
     ),
     "SELECT p.id FROM {t} p JOIN {t} q ON p.id = q.id WHERE q.id / -1 < 0": FAILING,
     "SELECT id FROM {t} WHERE EXISTS (SELECT 1 FROM {t} WHERE 10 / i > 2)": FAILING,
@@ -296,7 +296,7 @@ def test_spark_executes_queries_that_duckdb_might_answer_differently(
     engine: Engine, sql: str
 ) -> None:
     found, executed = outcome(engine, sql.format(t="t"))
-    assert executed.startswith("Here Spark executes the query: DuckDB has left it to Spark: ")
+    assert executed.startswith("Here Spark executes the query: DuckDB leaves it to Spark: ")
     assert found == outcome(engine, sql.format(t="t"), frozenset({"query_on_pages"}))[0]
 
 
@@ -304,7 +304,7 @@ def test_spark_executes_queries_that_duckdb_might_answer_differently(
 def test_duckdb_does_not_get_joins_that_could_end_differently(engine: Engine, sql: str) -> None:
     plan = engine.run(sql.format(t="t"), dry_run=True).trace.plan
     assert plan[0].details == (
-        f"Here Spark executes the query: pages cannot be asked for {NOT_ASKED[sql]}",
+        f"Here Spark executes the query: pages do not support {NOT_ASKED[sql]}",
     )
 
 
