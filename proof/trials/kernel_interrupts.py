@@ -145,7 +145,7 @@ def named_statements(reply: Reply) -> int | None:
     match = _DONE.search(reply.text)
     if match:
         return int(match[1])
-    return int("change is there" in reply.text)
+    return int("change was committed" in reply.text)
 
 
 @dataclass

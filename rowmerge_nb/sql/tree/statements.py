@@ -30,7 +30,7 @@ def excerpt(text: str) -> str:
     """Return the text for readers: the beginning and end of a very long one.
 
     >>> excerpt("SELECT 1"), len(excerpt("SELECT " + "1 + " * 10_000 + "1"))
-    ('SELECT 1', 4035)
+    ('SELECT 1', 4034)
     """
     if len(text) <= _MOST_SHOWN:
         return text
