@@ -228,7 +228,7 @@ def _lines(audit: Audit) -> Iterator[str]:
         yield from textwrap.wrap(f"{_share(one)}: {one.cause}: {one.sentence}.", WIDTH)
         if one.statement:
             yield from (
-                "   For these rows, the table holds the result of this statement:",
+                "  For these rows, the table holds the result of this statement:",
                 *_indented(one.statement),
             )
     yield from textwrap.wrap(_unexplained(audit), WIDTH)

@@ -152,7 +152,7 @@ def _of_merge(pages: PageSample) -> list[list[str]]:
                 if current
                 else (
                     "the row that the clause makes; for a DELETE or without a clause,"
-                    f" NULL{f', except for the old  {places}' if places else ''}"
+                    f" NULL{f', except for the old {places}' if places else ''}"
                 )
             ),
         ],

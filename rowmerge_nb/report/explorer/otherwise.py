@@ -45,7 +45,7 @@ _OF_ROW: Final = "Not run. Fragments of {} would name it."
 _COMMIT: Final = "Not run. All of it would become visible at once."
 _ROLLBACK: Final = "Not run. As the run was a rehearsal, all of it would be rolled back."
 _SAME_TABLE: Final = (
-    "  The table would have the same rows as after the run: only the form in which"
+    " The table would have the same rows as after the run: only the form in which"
     " changes reach the connector differs."
 )
 _HEADS: Final = {
