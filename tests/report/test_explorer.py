@@ -1465,7 +1465,7 @@ def test_the_calls_that_there_would_be_are_those_of_a_run_with_these_options(
         changes["CHANGE_ONLY_UPDATED_COLUMNS|current|standard"][1],
     )
     says = {step["key"]: step["says"] for step in ruled["steps"]}
-    assert "a target row that two source rows change" in says["distinct"]
+    assert "A target row that two source rows change" in says["distinct"]
     alone = _applied(run, changes["DELETE_ROW_AND_INSERT_ROW|documents|standard"][1])
     assert alone["no_calls"].startswith("No call was made. The calls would be those of the run. ")
     told, really = (

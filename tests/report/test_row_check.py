@@ -165,8 +165,8 @@ def test_unknown_rows_are_not_compared(engine: Engine, tmp_path: Path) -> None:
     for result, said in (
         (raised.value.result, r"This UPDATE failed \(DIVISION_BY_ZERO\)"),
         (done.what_if(), "The rows that this MERGE left are unknown"),
-        (Result(load_trace(tmp_path / "merge.json")), "not known"),
-        (engine.run(MERGE, dry_run=True), "not known"),
+        (Result(load_trace(tmp_path / "merge.json")), "unknown"),
+        (engine.run(MERGE, dry_run=True), "unknown"),
         (engine.run("INSERT INTO accounts VALUES ('Gus', 1)"), "The rows that this INSERT left"),
         (engine.run("DELETE FROM lake.default.t", rehearse=True), "The rows that this DELETE left"),
     ):

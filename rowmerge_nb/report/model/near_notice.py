@@ -30,7 +30,7 @@ def build_near(trace: Trace) -> NearNotice | None:
     if len(rows) > MOST_SENTENCES:
         rest = plural(len(rows) - MOST_SENTENCES, "more row")
         sentences.append(
-            f"{rest} of the source {'is' if len(rows) == MOST_SENTENCES + 1 else 'are'} near to a"
-            " key of the target: result.near() lists them."
+            f"{rest} of the source {'is' if len(rows) == MOST_SENTENCES + 1 else 'are'} near a key"
+            " of the target: result.near() lists them."
         )
     return NearNotice(tuple(sentences))

@@ -181,7 +181,7 @@ def test_another_engine_is_not_asked_about_former_versions(engine: Engine) -> No
     )
     assert result.verification is not None
     assert (result.verification.state, result.count) == ("not compared", 2)
-    assert "former version" in result.verification.message
+    assert "an earlier version" in result.verification.message
 
 
 @pytest.mark.parametrize("catalog", STORES)
@@ -216,6 +216,6 @@ def test_the_former_version_of_a_table_is_not_text(engine: Engine) -> None:
     with pytest.raises(RowMergeError, match="INVALID_ARGUMENTS: version = '1' is not possible"):
         engine.table("t", "1")  # type: ignore[arg-type]
     with pytest.raises(
-        RowMergeError, match=r"NOT_FOUND: Version 9 of table .default[.]t. is not kept"
+        RowMergeError, match=r"NOT_FOUND: Version 9 of table .default[.]t. is not retained"
     ):
         engine.table("t", 9)

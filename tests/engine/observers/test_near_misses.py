@@ -169,7 +169,7 @@ def test_many_mistakes_are_summarized_in_a_few_lines(engine: Engine) -> None:
     assert len(near) == 6
     assert (
         near[-1]
-        == "Near miss: 3 more rows of the source are near a key of the target: result.near()"
+        == "Near miss: 3 more rows of the source are near a key of the target: result.near() lists"
     )
 
 
@@ -362,7 +362,7 @@ def test_large_tables_are_searched_on_request(spark: Any) -> None:
     bounded = engine.run(merge.format("rows"), namespace={"rows": rows}, rehearse=True, near=5_000)
     assert (
         str(bounded.near())
-        == "The target has more than 5,000 rows, and only that many are searched. "
+        == "The target has more than 5,000 rows, and only that many are searched."
         " near=10000 searches twice as many."
     )
     with pytest.raises(RowMergeError, match="NOT_SUPPORTED"):

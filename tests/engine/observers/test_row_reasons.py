@@ -234,7 +234,7 @@ def test_a_trace_without_journeys_names_the_reason_and_the_remedy(engine: Engine
         ),
         (
             engine.run("SELECT 1"),
-            "A trace of SELECT has no joined rows. Ask it of a MERGE, UPDATE or DELETE",
+            "A trace of SELECT has no joined rows. Call it for a MERGE, UPDATE or DELETE",
         ),
         (
             engine.run("UPDATE quotients SET n = 1", trace="off"),

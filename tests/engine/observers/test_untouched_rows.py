@@ -58,7 +58,7 @@ def test_untouched_rows_are_those_without_a_source_row_or_not_selected_by_where(
 
 def test_they_are_in_the_report_and_in_a_saved_trace(engine: Engine, tmp_path: Path) -> None:
     result = engine.run(MERGE.format(filled(engine, "memory")))
-    untouched = "3 target rows untouched, since no row of the source has them for partners."
+    untouched = "3 target rows untouched, since no source row matches them."
     assert untouched in result.text()
     same = [line.split()[1:] for line in str(result).splitlines() if line.startswith("=")]
     assert same == [["1", "a", f"{MINUS}1", "0"], ["2", "b"], ["2", "b"], ["3", "NULL"]]

@@ -37,7 +37,7 @@ def test_paradigms_leave_the_same_rows_by_different_pages(engine: Engine) -> Non
         "both would leave the same 4 rows in t."
     )
     lines = [line.split() for line in str(compared).splitlines()]
-    start = lines.index(["What", "transform_page", "makes", "of", "each", "row"])
+    start = lines.index(["What", "transform_page", "does", "with", "each", "row"])
     assert [line[0] for line in lines[start + 2 :][:5]] == ["0", "I", "1", "I", "2"], (
         "two rows, where an update is two"
     )

@@ -161,7 +161,7 @@ def test_a_write_gets_the_error_of_its_connector_and_ends_the_transaction(
         engine.run("START TRANSACTION")
         error = refused(engine, sql)
         assert (error.code, error.message) == told, sql
-        assert "ROLLBACK ends the transaction" in str(error.hint)
+        assert "ROLLBACK ends a transaction" in str(error.hint)
         aborted = refused(engine, f"SELECT * FROM {table}")
         assert (aborted.code, aborted.message) == (
             "TRANSACTION_ALREADY_ABORTED",
@@ -194,7 +194,7 @@ def test_operations_that_a_transaction_lacks_are_refused_by_name(
     )
     assert refused(engine, "ROLLBACK").code == "NOT_IN_TRANSACTION"
     engine.run(f"DELETE FROM {table} WHERE id = 1")
-    assert "not begun" in str(engine.run("START TRANSACTION", dry_run=True))
+    assert "not run" in str(engine.run("START TRANSACTION", dry_run=True))
     engine.run("START TRANSACTION")
     error = refused(engine, "CALL memory.system.nothing()")
     assert (error.code, error.message) == (

@@ -266,7 +266,7 @@ def test_a_statement_that_read_the_table_before_its_alteration_fails(engine: Eng
     engine.run("ALTER TABLE t ADD COLUMN x bigint")
     assert refused_undo(engine).code == "TRANSACTION_CONFLICT"
     assert changed.version_before is not None
-    with pytest.raises(RowMergeError, match="is not kept"):
+    with pytest.raises(RowMergeError, match="is not retained"):
         engine.restore("t", changed.version_before)
     assert rows(engine, "t") == [{"id": 2, "x": None}]
 

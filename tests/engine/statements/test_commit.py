@@ -512,7 +512,7 @@ def test_a_finish_call_that_cannot_be_rolled_back_is_not_reported_as_unchanged(
         shop.merge(rehearse=rehearse)
     error = caught.value
     assert error.changed is None
-    assert "Look at 'store.default.t'" in str(error.hint)
+    assert "Check 'store.default.t'" in str(error.hint)
     text = str(error.result)
     assert "is unchanged" not in text
     assert "the transaction was rolled back" not in text

@@ -1016,7 +1016,7 @@ def where_rows_go(result: Any) -> dict[str, Any]:
 def test_explain_names_the_writers_of_unmatched_source_rows(spark: Any, tmp_path: Path) -> None:
     engine = placed(spark, "memory, partitions", tmp_path)
     assert (
-        "all of the source, on pages; each writer takes its share of the unmatched source rows"
+        "the whole source, on pages; each writer takes its share of the unmatched source rows"
         in str(engine.run(f"EXPLAIN {MOVES['a query']}"))
     )
 

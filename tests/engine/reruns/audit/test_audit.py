@@ -457,7 +457,7 @@ def test_large_tables_are_compared_in_tasks(spark: Any, monkeypatch: pytest.Monk
         (
             {"before": 77},
             "INVALID_ARGUMENTS",
-            "Version 77 of table 'default.t' is not kept",
+            "Version 77 of table 'default.t' is not retained",
             "keep_versions",
         ),
         ({"before": 1, "after": 99}, "INVALID_ARGUMENTS", "Version 99", "keep_versions"),
@@ -608,7 +608,7 @@ def test_a_closed_engine_is_refused(spark: Any) -> None:
 
 def test_time_dependent_functions_are_reported(engine: Engine) -> None:
     audit = audited(engine, [], "UPDATE t SET name = CAST(current_date AS varchar)")
-    assert any("asks for current_date" in notice for notice in audit.notices)
+    assert any("uses current_date" in notice for notice in audit.notices)
 
 
 def test_a_report_is_readable_only_by_its_owner(engine: Engine, tmp_path: Path) -> None:

@@ -176,7 +176,7 @@ def test_traces_records_and_files_are_evidence(engine: Engine, tmp_path: Path) -
         }
         if source is not text_file:
             assert found.layouts[0].read_total is None
-            assert "is not known" in found.notices[0]
+            assert "is unknown" in found.notices[0]
             assert "None" not in str(found)
 
 
