@@ -84,12 +84,7 @@ def replayed(shelf, record):
     [
         pytest.param(
             DROPPED_PAGE,
-            [
-                (
-                    "Row (9, 'new', 'city') should have been inserted but is missing.\n "
-                    " store_merged_rows"
-                )
-            ],
+            ["Row (9, 'new', 'city') should have been inserted but is missing. store_merged_rows"],
             ({(1, "new name", "x"), (9, "new", "city")}, {(1, "a", "x"), (2, "b", "y")}),
             "the table is unchanged by the statement",
             id="dropped page",
