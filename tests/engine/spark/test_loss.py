@@ -214,7 +214,7 @@ def test_statements_continue_after_java_was_killed_or_its_folder_removed() -> No
         [sys.executable, "-c", CHILD], capture_output=True, text=True, check=False, env=environment
     )
     assert child.stdout.splitlines() == [
-        "False Spark can no longer be used: its Java process was killed by signal 9 (SI",
+        "False Spark can no longer be used: its Java process was killed by signal 9 (",
         "3",
         "[4, 5] ['Spark was started anew: its temporary folder was emptied']",
         "[{'z': 'Asia/Tokyo'}]",
