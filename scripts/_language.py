@@ -205,17 +205,18 @@ def _sentences(text: str) -> Iterator[str]:
         yield from re.split(r"(?<=[.:!?])\s+(?=[A-Z`'\"(*])", " ".join(paragraph.split()))
 
 
+def _pages() -> Iterator[tuple[Path, int, str]]:
+    for path in (
+        ROOT / "README.md",
+        ROOT / "CONTRIBUTING.md",
+        *sorted((ROOT / "docs").rglob("*.md")),
+    ):
+        yield path, 1, re.sub(r"```.*?```|<\w[^>]*>", "", path.read_text(), flags=re.DOTALL)
+
+
 def sentences() -> Iterator[Finding]:
     """Yield the sentences of docstrings and pages that are too long."""
-    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
-    texts = [
-        *_docstrings(PACKAGE),
-        *(
-            (path, 1, re.sub(r"```.*?```|<\w[^>]*>", "", path.read_text(), flags=re.DOTALL))
-            for path in pages
-        ),
-    ]
-    for path, line, text in texts:
+    for path, line, text in (*_docstrings(PACKAGE), *_pages()):
         for sentence in _sentences(text):
             if (
                 len(re.findall(r"[A-Za-z][\w'-]*", re.sub(r"`[^`]*`", "code", sentence)))
@@ -225,8 +226,8 @@ def sentences() -> Iterator[Finding]:
 
 
 def words() -> Iterator[Finding]:
-    """Yield the lines of docstrings and comments with words of `WORDS`."""
-    for path, line, text in _docstrings(*DOCUMENTED):
+    """Yield the words of `WORDS` in docstrings, comments and pages."""
+    for path, line, text in (*_docstrings(*DOCUMENTED), *_pages()):
         prose = CODE.sub("", text)
         for match in WORDS.finditer(prose):
             yield Finding("words", path, line + prose[: match.start()].count("\n"), match[0])

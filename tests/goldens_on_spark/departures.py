@@ -33,8 +33,7 @@ and {others} others.
 
 ## What holds for every statement
 
-- **Run-time errors have a place.** Trino reports a division by zero, an overflow or a failed cast without a position. Here the error points at
-  the expression wherever it can be told which one it was; code and message are Trino's.
+- **Run-time errors have a place.** Trino reports a division by zero, an overflow or a failed cast without a position. Here the error points at the expression if it is known; code and message are Trino's.
 - **Other places.** Some errors of the analysis have no place in Trino, and one here: a column of `*` that is not in GROUP BY, an unknown column in `grouping(x)`.
   A syntax error in a subquery within brackets of UPDATE's SET is reported at the wrong word here. Trino may report the bracket before it.
 - **Hints.** Many errors are followed by a sentence that says what to do next. It is not part of the message.
@@ -47,7 +46,7 @@ and {others} others.
 - **Schemas** have no properties.
 - **ANALYZE, `ALTER SCHEMA ... RENAME TO`** and CREATE FUNCTION are NOT_SUPPORTED, once what they name is found and, but for functions, their text is read. `ALTER TABLE ... EXECUTE` is of [Iceberg](stores-iceberg-upkeep.md#procedures-of-tables) and [Delta Lake](stores-delta.md), and fields of rows in ALTER TABLE are of
   Iceberg alone; what differs there is on those pages.
-- **Views** have no properties; `SECURITY` is read and means nothing, since nobody logs in. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
+- **Views** have no properties; `SECURITY` is read and has no effect, since there is no login. Connectors may store views; the engine keeps those of connectors that do not, for as long as it lives.
   A view may read a DataFrame of the notebook, which is looked up by its name whenever the view is read.
 - **`FOR VERSION AS OF` and `FOR TIMESTAMP AS OF`** behind a view or a query of WITH are NOT_SUPPORTED; Trino reads these as they are now, without a word. What a connector says of a version has a place here,
   that of the table. `current_timestamp` is never in the past, however its digits are rounded.
@@ -57,7 +56,7 @@ and {others} others.
 - **`WITH FUNCTION`** takes functions of one expression, `WITH FUNCTION f(x integer) RETURNS integer RETURN x + 1 SELECT ...`, in front of queries and behind INSERT INTO and CREATE TABLE AS. Functions of
   statements (`BEGIN ... END`) and CREATE FUNCTION are NOT_SUPPORTED. An aggregate in a function is an error with a place (EXPRESSION_NOT_SCALAR), and an internal one in Trino. A call is replaced by what it
   computes, up to 1,000 parts: an argument that the function does not need is not computed, and does not fail, as it does in Trino.
-- **Maps** in PARTITION BY and INTERSECT ALL are told apart as everywhere; Trino ends with an internal error there.
+- **Maps** in PARTITION BY and INTERSECT ALL are distinguished as everywhere; Trino ends with an internal error there.
 - **Correlated subqueries**, and queries behind LATERAL, that Trino cannot take apart into joins ("Given correlated subquery is not supported") are answered where Spark can.
   Those behind LATERAL with several rows of VALUES, a set operation or OFFSET are refused as on Trino.
 - **A grand total of no rows** (`GROUP BY ROLLUP (a)`, `CUBE` or a set `()`) is a row, as on Trino, but for correlated subqueries, where it is none.
@@ -71,7 +70,7 @@ and {others} others.
   Numbers in hexadecimal
   (`CAST('0x1p3' AS double)`, which Java reads) are refused. `CAST('2024-03-31 02:30:00 Europe/Berlin' AS timestamp)`, a moment that there was not, stays 02:30. `CET` and its like before 1977 go by Java 17's tables; Trino's Java takes them for cities. `width_bucket`
   takes NULL among its bins for 0, Trino also for what stood there before. `max_by` of equal keys may give another row.
-  `IS DISTINCT FROM` and groups take NaN as the key of two maps for the same. What is grouped or told apart has its maps' entries in the order of their keys. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
+  `IS DISTINCT FROM` and groups take NaN as the key of two maps for the same. Grouped or distinct values have the entries of their maps in the order of their keys. A map's key -0.0 is 0.0 in what aggregates and `map_from_entries` make. Two decimals are
   compared in a type of 38 digits, and fail where that does not hold both; beside a literal they are not, on Trino also beside other constants. Of 0.0 and -0.0 `GROUP BY`, `DISTINCT`, `UNION`, `INTERSECT`
   and `EXCEPT` give 0.0, Trino the first of them. `approx_percentile` of more than 1260 values is exact ([functions](functions.md#aggregates)).
   `ORDER BY`, `min` and `max` put arrays and rows in order that have NULL inside, which Trino refuses where it meets one. `SELECT DISTINCT x, abs(x) ... ORDER BY abs(x)` is answered, and refused by Trino. `EXISTS` over `UNNEST` of a column of the query around it is answered, and refused by Trino. `max_by` and
@@ -82,9 +81,9 @@ and {others} others.
   It also lists `index`, `char2hexint` and
   `great_circle_distance`, which are Trino's with its plugins for Teradata and geography. **`SET TIME ZONE`** holds for all clocks that
   have no zone of their own. Values of columns that are timestamps with time zone are shown in UTC, whatever the session's zone is; Trino's memory connector keeps the zone of each. **`SHOW CREATE VIEW`** writes the query anew, as Trino does; one with ROLLUP,
-  CUBE or GROUPING SETS stands as it was written, and so do calls of JSON functions, `listagg` and LIMIT ALL, which is left out.
+  CUBE or GROUPING SETS stays as it was written, and so do calls of JSON functions and `listagg`; LIMIT ALL is omitted.
 - **`DESCRIBE OUTPUT`** of SHOW and DESCRIBE names no catalog, schema and table, where Trino names those of `information_schema`; texts of EXPLAIN and SHOW are `varchar` without a length.
-  **`DESCRIBE INPUT`** gives `unknown` for some parameters beside `||`, of CALL, and of statements that make views. Errors of what was prepared stand where they stand in its text, which Trino writes anew.
+  **`DESCRIBE INPUT`** gives `unknown` for some parameters beside `||`, of CALL, and of statements that make views. Errors of a prepared statement have their positions in its text, which Trino rewrites.
 - **LIMIT and OFFSET** beyond 2,147,483,647, up to which Spark counts rows, are taken as all rows and as none left.
 - **Several candidates.** Trino's error about operands for which it has several functions (`substr(NULL, 1)`) goes on with a list of them; here it ends with its first sentence.
 - **A type that there is not** in front of a text (`nosuch 'x'`) is called an unknown type; Trino's sentence begins with the name of a Java class.
@@ -105,10 +104,9 @@ _PLANS = f"""\
 `EXPLAIN (TYPE LOGICAL)` under `era="current"` was compared with what Trino printed for {len(STATEMENTS)} statements: the names of the nodes, their order, and the
 output columns from the writer down to the join (`tests/plan/test_recorded_plans.py`). Both are brought into one form before:
 
-- The exchanges of Trino's cluster are left out, but for the one that brings rows to the writers of their partitions. Where a MERGE has one, Spark's shuffles
-  are told at the node that needs them.
+- The exchanges of Trino's cluster are omitted, except for the one that brings rows to the writers of their partitions. Where a MERGE has one, Spark's shuffles are named at the node that needs them.
 - Operators that Trino prints as one (`ScanFilterProject`) are taken apart; a join that Trino turns round by statistics is turned back.
-- Columns of scans and joins are not compared: Trino drops those that nobody reads, here Spark does so when it plans.
+- Columns of scans and joins are not compared: Trino drops unused ones, here Spark does so when it plans.
 - Symbols: `field` is `row_id` here, a number behind `case_number` is dropped.
 - The text of expressions is the statement's own here (`t.val + s.v` for Trino's `$operator$add(val, v)`).
 

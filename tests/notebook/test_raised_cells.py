@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from rowmerge_nb.engine.spark.errors.connector_frames import place_of, told
+from rowmerge_nb.engine.spark.errors.connector_frames import place_of, with_code
 from rowmerge_nb.engine.tasks.call_frames import raised_by
 
 CELL = """\
@@ -33,7 +33,7 @@ def test_a_line_of_a_cell_has_the_cells_name(notebook: Any) -> None:
     except ValueError as error:
         found = raised_by(error, "store_merged_rows", caller="writer", number=1)
     assert found is not None
-    (shown,) = told((found,), no_lines)
+    (shown,) = with_code((found,), no_lines)
     frame = shown.frames[-1]
     assert frame.place == f"cell In[{count}], line 9, in store_merged_rows"
     assert (
@@ -59,7 +59,7 @@ def test_lines_that_a_task_could_not_read_are_added_here(notebook: Any) -> None:
     # A task has the names of cells, but not their text.
     blind = replace(found, frames=tuple(replace(frame, code=()) for frame in found.frames))
     assert blind.frames[-1].text == ""
-    (shown,) = told((blind,), no_lines)
+    (shown,) = with_code((blind,), no_lines)
     assert shown.frames[-1].text == 'return {"price": 7.0}[name]'
 
 
@@ -69,4 +69,4 @@ def test_a_line_of_a_file_keeps_its_file(notebook: Any) -> None:
     except OSError as error:
         found = raised_by(error, "finish", caller="writer", number=0)
     assert found is not None
-    assert told((found,), no_lines)[0].frames[-1].file == __file__
+    assert with_code((found,), no_lines)[0].frames[-1].file == __file__

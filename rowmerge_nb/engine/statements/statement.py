@@ -25,7 +25,7 @@ from rowmerge_nb.base.errors import (
 from rowmerge_nb.base.front_end import orphans_command
 from rowmerge_nb.base.words import join, plural
 from rowmerge_nb.engine.api.result import Result
-from rowmerge_nb.engine.spark.errors.connector_frames import told, with_raised
+from rowmerge_nb.engine.spark.errors.connector_frames import with_code, with_raised
 from rowmerge_nb.engine.spark.errors.translate import translate, with_next_step
 from rowmerge_nb.engine.spark.interrupts import (
     interruption,
@@ -439,7 +439,7 @@ class StatementRun:
 
     def _raised(self, error: RowMergeError) -> tuple[Raised, ...]:
         read, account = error.raised, self.account
-        return told(
+        return with_code(
             (*read, *(account.raised if account is not None else ()), *self.transaction.log.raised),
             self.transaction.source_lines,
         )

@@ -12,7 +12,7 @@ from rowmerge_nb.base.errors import ConnectorError, SetupError
 from rowmerge_nb.connectors.trino import java_sources
 from rowmerge_nb.connectors.trino.java_sources import JavaSources
 from rowmerge_nb.connectors.trino.java_stack import raised_of
-from rowmerge_nb.engine.spark.errors.connector_frames import told
+from rowmerge_nb.engine.spark.errors.connector_frames import with_code
 from tests.connectors.trino.fake_connector import FakeTrinoConnector
 from tests.report.explorer_browser import needs_browser, seen
 
@@ -97,7 +97,7 @@ def test_the_record_of_an_error_has_the_line_and_those_of_its_causes(tmp_path):
         "frames": frames,
         "causes": [{"class": "E", "message": "", "frames": frames * 2}],
     }
-    (raised,) = told([raised_of(answer)], connector.get_source_lines)
+    (raised,) = with_code([raised_of(answer)], connector.get_source_lines)
     assert raised.frames[-1].text == 'throw new ShopException("<b>lost</b>");'
     assert raised.causes[0].frames[-1].code == LINES
     connector.close()
@@ -108,7 +108,7 @@ def test_sources_that_fail_do_not_hide_the_error():
         raise OSError("the disk is gone")
 
     answer = {"class": "E", "message": "lost", "frames": ["shop.Sink.finish(Sink.java:5)"]}
-    (raised,) = told([raised_of(answer)], fail)
+    (raised,) = with_code([raised_of(answer)], fail)
     assert raised.frames[-1].code == ()
 
 

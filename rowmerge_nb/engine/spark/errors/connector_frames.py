@@ -44,7 +44,7 @@ class RemoteTraceback(Exception):
         return "\n" + "\n\n".join(map(remote_traceback, self.raised))
 
 
-def told(raised: Iterable[Raised], source_lines: SourceLines) -> tuple[Raised, ...]:
+def with_code(raised: Iterable[Raised], source_lines: SourceLines) -> tuple[Raised, ...]:
     """Add what only this process knows: names and lines of cells, and lines of other languages."""
 
     def frames(one: Raised | RaisedFrom, *, is_python: bool) -> tuple[CodeFrame, ...]:
